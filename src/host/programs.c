@@ -305,12 +305,35 @@ host_programs_find(void *programs, const char *word)
         return host_programs_look(programs, word, &id);
 }
 
+struct suggesting {
+        struct nearest nearest;
+        struct host_programs *programs;
+};
+
+/* Of many names, only the few that are nearer than all before are looked up. */
+static void
+suggest(void *of, const char *name)
+{
+        struct suggesting *s = of;
+        struct nearest before = s->nearest;
+        char real[PATH_ROOM];
+        struct stat st;
+
+        if (!nearest_try(&s->nearest, name, name))
+                return;
+        s->nearest.found = find_file(s->programs, name, real, &st) == HOST_FOUND
+                                   ? arena_text(s->programs->arena, name)
+                                   : NULL;
+        if (!s->nearest.found)
+                s->nearest = before;
+}
+
 bool
 host_programs_lack(struct host_programs *p, const char *name, const char **ret_near)
 {
         static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
                                       "0123456789_.+-";
-        struct nearest n = nearest_begin(name);
+        struct suggesting s = { nearest_begin(name), p };
         char real[PATH_ROOM];
         struct stat st;
 
@@ -318,10 +341,13 @@ host_programs_lack(struct host_programs *p, const char *name, const char **ret_n
         if (p->is_open || name[0] == '\0' || name[strspn(name, letters)] != '\0' ||
             find_file(p, name, real, &st) != HOST_ABSENT)
                 return false;
-        list(p);
-        for (size_t i = 0; i < p->count; i++)
-                (void)nearest_try(&n, p->items[i].name, p->items[i].name);
-        *ret_near = n.found;
+        for (size_t i = 0; p->tree && i < p->directory_count; i++)
+                p->tree->each(p->tree->context, p->directories[i], suggest, &s);
+        if (!p->tree)
+                list(p);
+        for (size_t i = 0; i < p->count && !p->tree; i++)
+                (void)nearest_try(&s.nearest, p->items[i].name, p->items[i].name);
+        *ret_near = s.nearest.found;
         return true;
 }
 

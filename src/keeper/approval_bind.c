@@ -1,14 +1,15 @@
 /*
  * keeper/approval_bind.c - what an approval binds.
  *
- * Room: keeper (joining). Touches: fd (files of mounted directories, read only), mem.
+ * Room: keeper (joining). Touches: fd (files of mounted directories and of images, read only), mem.
  * Theory: every field is hashed with its name and length, in the order of the operation's row, so
  * that two different requests never give the same bytes. Names of the environment are sorted. What
  * a person sees is made from the same values; a value that is too long to show has its own digest.
  * A command may name scripts anywhere in its words, and in values of its environment. So each word,
  * and each part of a word between the separators of a shell, is tried as a path: below the working
  * directory, below each directory that a word names (`cd`), and below those of PATH. A file too
- * many only binds more. What cannot be bound is said in a line.
+ * many only binds more. What cannot be bound is said in a line. Files of an image that commands
+ * cannot write are bound twice: by the image's digest, and each that a command names by its own.
  */
 #include "keeper/approval_bind.h"
 
@@ -23,6 +24,7 @@
 #include <unistd.h>
 
 #include "base/scoped.h"
+#include "prepare/image_files.h"
 #include "ref/file.h"
 #include "text/utf8.h"
 
@@ -36,6 +38,8 @@ enum {
         PATH_ROOM = 4096,
         ENV_MAX = 4096,
         POINTS_MAX = 24,
+        IMAGE_TRIED_MAX = 512,
+        IMAGE_SEEN_MAX = APPROVAL_FILES_MAX / 2,
         HEX = 64
 };
 
@@ -52,6 +56,8 @@ struct binding {
         size_t word_count, base_count, outside_count;
         const char *seen[APPROVAL_FILES_MAX]; /* paths of the host, in `names` */
         size_t seen_count, file_bytes, tried;
+        struct image_files *image; /* NULL: no file of an image is bound */
+        size_t image_bytes, image_tried;
         struct arena names;
 };
 
@@ -387,6 +393,29 @@ shorten(char *path)
         *to = '\0';
 }
 
+/* A path of an image is looked up so often that nobody else waits. */
+static enum image_file
+look_in_image(const char *path, char hex[IMAGE_FILE_HEX])
+{
+        return ++b.image_tried > IMAGE_TRIED_MAX
+                       ? IMAGE_FILE_UNKNOWN
+                       : image_files_digest(b.image, path, &b.image_bytes, hex);
+}
+
+/* An image may have links to places that commands write, and root inside may write everywhere. */
+static bool
+is_fixed_system(const char *path)
+{
+        static const char *const places[] = { "/usr", "/bin", "/sbin", "/lib", "/lib64", "/etc" };
+        char hex[IMAGE_FILE_HEX];
+
+        for (size_t i = 0; i < sizeof places / sizeof *places; i++)
+                if (rest_below(path, places[i]))
+                        return !b.sandbox->prepared->spec->image ||
+                               look_in_image(path, hex) != IMAGE_FILE_UNKNOWN;
+        return false;
+}
+
 /*
  * Nothing inside can change what is there. /proc is not in the list: /proc/self/cwd leads to the
  * workspace. Of /dev, only devices are: /dev/shm is a directory that commands write.
@@ -395,16 +424,14 @@ static bool
 is_fixed(const char *path)
 {
         static const char *const places[] = {
-                "/usr",       "/bin",        "/sbin",       "/lib",
-                "/lib64",     "/etc",        "/sys",        "/dev/null",
-                "/dev/zero",  "/dev/full",   "/dev/tty",    "/dev/random",
-                "/dev/stdin", "/dev/stdout", "/dev/stderr", "/dev/urandom",
+                "/sys",        "/dev/null",  "/dev/zero",   "/dev/full",   "/dev/tty",
+                "/dev/random", "/dev/stdin", "/dev/stdout", "/dev/stderr", "/dev/urandom",
         };
 
         for (size_t i = 0; i < sizeof places / sizeof *places; i++)
                 if (rest_below(path, places[i]))
                         return true;
-        return false;
+        return is_fixed_system(path);
 }
 
 /* A line for a path whose content nothing here can read, once for each. */
@@ -471,6 +498,25 @@ add_file(int directory, const char *rest, const char *path, struct error *e)
         return bind_content(directory, rest, path, e);
 }
 
+/* A file of the image; a larger one, and one too many, only by the image's digest. */
+static bool
+bind_of_image(const char *path)
+{
+        char hex[IMAGE_FILE_HEX];
+        const char *name;
+
+        if (!b.image || look_in_image(path, hex) != IMAGE_FILE_FOUND)
+                return false;
+        name = b.seen_count < IMAGE_SEEN_MAX ? arena_text(&b.names, path) : NULL;
+        if (name)
+                b.seen[b.seen_count++] = name; /* its line comes once */
+        if (hex[0] != '\0')
+                bind_line(path, hex, ", sha256 ");
+        else
+                bind_line(path, "of the image", ", ");
+        return true;
+}
+
 /* Tries one path of the sandbox: a file is bound, a directory is one where names can begin. */
 static int
 bind_path(const char *path, bool is_absolute, struct error *e)
@@ -484,6 +530,8 @@ bind_path(const char *path, bool is_absolute, struct error *e)
                 return 0;
         if (m)
                 mount_directory(m, place);
+        if (!m && bind_of_image(path))
+                return 0;
         if (place[0] == '\0') {
                 /* `m`: a volume */
                 if (is_absolute && (m || !leads_to_mounts(path)))
@@ -822,7 +870,10 @@ approval_bind(const struct call *c, const struct sandbox *s, const char *why,
         b.sandbox = s;
         b.len = b.unshown = b.cut = b.seen_count = b.file_bytes = b.tried = 0;
         b.word_count = b.base_count = b.outside_count = 0;
+        b.image_bytes = APPROVAL_FILE_BYTES;
+        b.image_tried = 0;
         arena_init(&b.names, 4 << 20);
+        b.image = runs_command(c->op) ? image_files_open(&b.names, s->prepared) : NULL;
         (void)crypto_hash_sha256_init(&b.hash);
         add("carrel approval", "1", 1);
         add("operation", c->op->name, strlen(c->op->name));
@@ -830,6 +881,8 @@ approval_bind(const struct call *c, const struct sandbox *s, const char *why,
         policy_version(s, ret->policy);
         add("policy", ret->policy, sizeof ret->policy);
         add("sandbox env", s->row.env.bytes, s->row.env.len);
+        if (s->prepared->spec->image)
+                bind_value("image", s->prepared->spec->image, strlen(s->prepared->spec->image));
         if (why)
                 show("why", why, strlen(why));
         bind_parameters(c);
@@ -845,6 +898,7 @@ approval_bind(const struct call *c, const struct sandbox *s, const char *why,
         show_unbound(c);
         if (result == 0)
                 result = check_is_shown(e);
+        image_files_close(b.image);
         arena_fini(&b.names);
         (void)crypto_hash_sha256_final(&b.hash, ret->digest);
         ret->lines = b.lines;

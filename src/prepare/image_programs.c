@@ -12,7 +12,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "image/view.h"
 #include "plan/request.h"
 #include "spec/provider.h"
 
@@ -84,17 +83,30 @@ is_off(const char *part)
 #endif
 
 static bool
-cover(struct image_names *names, const struct spec *spec)
+cover(struct image_view *view, const struct spec *spec)
 {
         bool is_done = true;
 
         if (is_off("covers"))
                 return true;
         for (size_t i = 0; i < sizeof replaced / sizeof *replaced; i++)
-                is_done = is_done && image_view_cover(&names->view, replaced[i]);
+                is_done = is_done && image_view_cover(view, replaced[i]);
         for (size_t i = 0; i < spec->mount_count; i++)
-                is_done = is_done && image_view_cover(&names->view, spec->mounts[i].at);
+                is_done = is_done && image_view_cover(view, spec->mounts[i].at);
         return is_done;
+}
+
+int
+image_programs_view(struct arena *arena, const char *state, const struct image_record *record,
+                    const struct spec *spec, struct image_view *ret, struct error *e)
+{
+        int result = image_view_open(arena, state, record, ret, e);
+
+        if (result == 0 && !cover(ret, spec))
+                result = fail(e, ERROR_NO_MEMORY, "no memory for the files of an image");
+        if (result < 0)
+                image_view_close(ret);
+        return result;
 }
 
 int
@@ -106,14 +118,8 @@ image_programs_open(struct arena *arena, const char *state, const struct image_r
 
         if (!names)
                 return fail(e, ERROR_NO_MEMORY, "no memory for the programs of an image");
-        if (image_view_open(arena, state, record, &names->view, e) < 0) {
-                image_view_close(&names->view);
+        if (image_programs_view(arena, state, record, spec, &names->view, e) < 0)
                 return -1;
-        }
-        if (!cover(names, spec)) {
-                image_view_close(&names->view);
-                return fail(e, ERROR_NO_MEMORY, "no memory for the programs of an image");
-        }
         names->is_written = is_written && spec_is_root(spec) && !is_off("written");
         names->tree = (struct host_tree){ find, each, close_names, names };
         host_programs_inside(programs, &names->tree, path);

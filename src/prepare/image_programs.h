@@ -5,7 +5,7 @@
 #define CARREL_PREPARE_IMAGE_PROGRAMS_H
 
 #include "host/programs.h"
-#include "image/record.h"
+#include "image/view.h"
 #include "spec/spec.h"
 
 /*
@@ -18,6 +18,13 @@
 int image_programs_open(struct arena *arena, const char *state, const struct image_record *record,
                         const struct spec *spec, bool is_written, const char *path,
                         struct host_programs *programs, struct error *e);
+
+/*
+ * The image as the sandbox sees it at its start, with what covers it. End with image_view_close().
+ * Errors: as above; then it is closed.
+ */
+int image_programs_view(struct arena *arena, const char *state, const struct image_record *record,
+                        const struct spec *spec, struct image_view *ret, struct error *e);
 
 /* The value of PATH in the environment of an image; NULL: it sets none. */
 const char *image_programs_path(const struct image_record *record);

@@ -1,9 +1,11 @@
 #!/usr/bin/env python3
 # weight: 2
+# slow: 25 s: 180 commands, each through `carrel run` and the daemon
 """policy_image_test - rules for commands in a sandbox on an image: names are those of the image's layers, for `carrel policy
 test`, `carrel run` and the daemon alike. What a mount covers, and what root inside may have replaced, is no program. Each
 guard is seen to fail with its switch. Prints TAP.
 """
+import hashlib
 import json
 import os
 import shutil
@@ -96,6 +98,17 @@ class Desk:
     def ask(self, box, argv, d=None, **fields):
         fields["argv" if isinstance(argv, list) else "command"] = argv
         return answered(lambda: (d or self.d).call("POST", f"/v1/sandboxes/{box}/execs", fields))
+
+
+    def approve(self, box, argv, verdict="approve"):
+        """What the person is shown, and what the call answers."""
+        answers = []
+        waiting = threading.Thread(target=lambda: answers.append(self.ask(box, argv)))
+        waiting.start()
+        asked = until("the command waits for an approval", lambda: [a for a in self.d.must("GET", "/v1/approvals")["items"] if a["state"] == "requested"])
+        self.d.must("POST", "/v1/approvals/" + asked[0]["id"], {"verdict": verdict})
+        waiting.join()
+        return asked[0]["bound"], answers[0]
 
 
 def reason_of(answer):
@@ -196,13 +209,24 @@ def root_inside(desk):
     got = (desk.ask(box, ["ls", "/opt"]), desk.ask(box, ["rm", "victim"]), desk.ask(box, ["/bin/ls"]))
     check("  in the daemon no name is known", [reason_of(g) for g in got] == ["unknown_program", "denied", "unknown_program"] and os.path.exists(desk.victim), got)
     box = desk.box(block({"deny": ["rm"], "unresolved": "ask"}, user="root", cwd="/workspace"))
-    answers = []
-    waiting = threading.Thread(target=lambda: answers.append(desk.ask(box, ["ln", "-sf", "/workspace/tool", "/bin/ls"])))
-    waiting.start()
-    asked = until("the command waits for an approval", lambda: [a for a in desk.d.must("GET", "/v1/approvals")["items"] if a["state"] == "requested"])
-    desk.d.must("POST", "/v1/approvals/" + asked[0]["id"], {"verdict": "approve"})
-    waiting.join()
-    check("  and a person may decide", answers[0].status < 300 and answers[0].json["exit_code"] == 0, answers)
+    _, got = desk.approve(box, ["ln", "-sf", "/workspace/tool", "/bin/ls"])
+    check("  and a person may decide", got.status < 300 and got.json["exit_code"] == 0, got)
+
+
+def approvals(desk):
+    """What an answer binds: files of the image that commands cannot write, by their content, and the image."""
+    content = hashlib.sha256(b"#!/bin/sh\necho upper\n").hexdigest()
+    outside = "not bound, outside the mounted directories: "
+    lines = (("sh /opt/bin/app", f"file: /opt/bin/app, sha256 {content}"), ("replaced; sh /bin/replaced", f"file: /bin/replaced, sha256 {content}"), ("sh /bin/out", outside + "/bin/out"), ("sh /tmp/x", outside + "/tmp/x"), ("sh /bin/loop", outside + "/bin/loop"),
+             ("sh /opt/old/hidden", outside + "/opt/old/hidden"))
+    wrong = []
+    for user, rows in (("agent", lines), ("root", [(text, outside + text.split()[-1]) for text, _ in lines])):
+        box = desk.box({**block({}, user=user, cwd="/workspace"), "metadata": {"carrel": {"approve": ["exec"]}}})
+        for text, line in rows:
+            bound, _ = desk.approve(box, text, "deny")
+            if line not in bound or not any(b.startswith(f"image: {IMAGE}@sha256:") for b in bound):
+                wrong.append((user, text, line, bound))
+    report("an approval binds files of the image; what commands can write there is not bound", wrong[:3])
 
 
 def other_kinds(desk):
@@ -246,6 +270,7 @@ def main():
             covered(desk)
             writable(desk)
             root_inside(desk)
+            approvals(desk)
             other_kinds(desk)
         root_switch(top, state)
     end()
