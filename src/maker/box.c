@@ -872,7 +872,8 @@ box_step(struct box *box, const struct step *s)
         case STEP_VIRTIOFS:
                 return virtiofs_step(s);
         case STEP_MACHINE:
-                box->stream = machine_start(s, box->serve.path ? &box->serve : NULL, &box->alive);
+                box->stream = machine_start(s, box->serve.path ? &box->serve : NULL,
+                                            box->sockets.tap, &box->alive);
                 return box->stream < 0 ? box->stream : 0;
         default:
                 return namespace_step(&box->sockets, s);

@@ -18,8 +18,9 @@ int machine_write_first(int root, const struct step *s);
 /*
  * The MACHINE step, in the box's namespaces and root: starts QEMU, restricted as a payload is, and
  * with the SERVE step (NULL: none) virtiofsd. *ret_alive is then a pipe that ends with virtiofsd.
- * Returns this end of the stream to pid 1 of the machine, which ends with QEMU, or -errno.
+ * QEMU gets `tap`, the way out of the machine (wall/tap.h; -1: none), which is borrowed. Returns
+ * this end of the stream to pid 1 of the machine, which ends with QEMU, or -errno.
  */
-int machine_start(const struct step *s, const struct step *serve, int *ret_alive);
+int machine_start(const struct step *s, const struct step *serve, int tap, int *ret_alive);
 
 #endif
