@@ -71,8 +71,9 @@ enum attempt_result attempt_id_range(struct attempt *a);
 /* a container runtime, and what it needs: container.c */
 enum attempt_result attempt_container(struct attempt *a);
 
-/* QEMU and a kernel for it: machine.c */
+/* QEMU and a kernel for it, and its way out: machine.c */
 enum attempt_result attempt_qemu(struct attempt *a);
+enum attempt_result attempt_tap(struct attempt *a);
 
 /* what a process does to itself: attempt_self.c */
 enum attempt_result attempt_landlock(struct attempt *a);

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "host/attempt.h"
+#include "wall/wall.h"
 
 #define KERNEL_PREFIX "vmlinuz-"
 #define NO_QEMU "this machine has no qemu-system-x86_64"
@@ -37,6 +38,13 @@ static const char *const modules[] = {
 
 /* For mounts. */
 static const char *const share_modules[] = { "kernel/fs/fuse/fuse", "kernel/fs/fuse/virtiofs" };
+
+/* For network.egress. */
+static const char *const network_modules[] = {
+        "kernel/net/core/failover",
+        "kernel/drivers/net/net_failover",
+        "kernel/drivers/net/virtio_net",
+};
 
 /* The kernel reads them compressed, if it is told so. */
 static const char *const endings[] = { ".ko", ".ko.xz", ".ko.zst", ".ko.gz" };
@@ -134,6 +142,17 @@ find_shares(struct arena *arena, const char *directory, struct plan_machine *ret
         ret->shares = program;
 }
 
+/* Without one of them a machine has no way out. */
+static void
+find_network(struct arena *arena, const char *directory, struct plan_machine *ret)
+{
+        const char *missing;
+
+        ret->network = list_modules(arena, directory, "", network_modules,
+                                    sizeof network_modules / sizeof *network_modules, &missing);
+        ret->has_tap = access("/dev/net/tun", R_OK | W_OK) == 0;
+}
+
 /* /X/boot/vmlinuz-V: /X/lib/modules/V */
 static bool
 modules_of(const char *kernel, char directory[PATH_ROOM])
@@ -176,6 +195,8 @@ take_kernel(struct arena *arena, const char *kernel, struct plan_machine *ret,
                              "the kernel %.200s has no module %s", kernel, missing);
         if (ret->modules)
                 find_shares(arena, directory, ret);
+        if (ret->modules)
+                find_network(arena, directory, ret);
         ret->kernel = ret->modules ? arena_text(arena, kernel) : NULL;
         return ret->kernel != NULL;
 }
@@ -300,4 +321,17 @@ attempt_qemu(struct attempt *a)
                 (void)snprintf(a->mend, sizeof a->mend, "%s", lack.mend);
         arena_fini(&arena);
         return result;
+}
+
+/* As the step `tap` does it. */
+enum attempt_result
+attempt_tap(struct attempt *a)
+{
+        int sockets[WALL_FDS_MAX], tap;
+        const struct wall_wanted wanted = { .is_routed = true };
+        int sys = -wall_open_machine(&wanted, sockets, &tap);
+
+        if (sys != 0)
+                return attempt_fails(a, sys, "no tap device leads into a namespace of its own");
+        return attempt_works(a, "a tap device leads into a namespace where every address is local");
 }

@@ -33,6 +33,8 @@ enum { DEADLINE_MS = 5000 };
         "where it exists)"
 #define KERNEL_MEND(version) "use a kernel of version " version " or later"
 
+#define TAP_MEND "sudo modprobe tun && sudo chmod 0666 /dev/net/tun"
+
 static const struct host_try tries[] = {
         { "user_namespace", "the sandbox holds no right of the host", attempt_user_ns, USERNS_MEND,
           true },
@@ -120,6 +122,8 @@ static const struct host_try tries[] = {
           "sudo modprobe veth; /proc/sys/net must be writable in a user namespace that owns its "
           "network",
           true },
+        { "tap", "network.egress of a virtual machine; else only that is refused", attempt_tap,
+          TAP_MEND, true },
         { "idmap", "as root: files in the workspace keep their owner", attempt_idmap,
           "keep the workspace on ext4, xfs, btrfs or (kernel 6.3) tmpfs, or run as the ordinary "
           "user who owns it",

@@ -179,7 +179,7 @@ apply(struct transport *t, const struct plan_view *view, struct harden *harden)
                            .image = -1,
                            .watched = &none,
                            .prepared = -1,
-                           .sockets = { .control = -1, .mapped = -1 },
+                           .sockets = { .control = -1, .mapped = -1, .tap = -1 },
                            .stand = PLAN_STAND,
                            .alive = -1,
                            .stream = -1,

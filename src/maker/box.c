@@ -825,10 +825,12 @@ is_prepared(struct box *box, const struct step *s)
 static int
 machine_step(struct box *box, const struct step *s)
 {
-        box->stream =
-                box->saved.op == STEP_SAVED
-                        ? saved_start(&box->saved, box->sources[box->saved.source], s)
-                        : machine_start(s, box->serve.path ? &box->serve : NULL, -1, &box->alive);
+        const struct machine_given given = { .saved = -1, .tap = box->sockets.tap };
+
+        box->stream = box->saved.op == STEP_SAVED
+                              ? saved_start(&box->saved, box->sources[box->saved.source], s)
+                              : machine_start(s, box->serve.path ? &box->serve : NULL, &given,
+                                              &box->alive);
         return box->stream < 0 ? box->stream : 0;
 }
 

@@ -22,6 +22,7 @@
 #include "maker/group.h"
 #include "maker/image.h"
 #include "maker/lease.h"
+#include "maker/tap.h"
 #include "maker/tree.h"
 #include "plan/request.h"
 
@@ -55,7 +56,7 @@ look_ahead(struct host *h)
 }
 
 void
-host_init(struct host *h, const struct plan_view *view, int *sources)
+host_init(struct host *h, const struct plan_view *view, int control, int *sources)
 {
         *h = (struct host){ .view = view,
                             .sources = sources,
@@ -64,6 +65,7 @@ host_init(struct host *h, const struct plan_view *view, int *sources)
                             .oom = -1,
                             .image = -1,
                             .mapped = { -1, -1 },
+                            .sockets = { .control = control, .mapped = -1, .tap = -1 },
                             .prepared = -1 };
         watched_init(&h->watched);
         look_ahead(h);
@@ -404,6 +406,8 @@ one_step(struct host *h, const struct step *s)
                 return image_step(h, s);
         case STEP_WATCHED:
                 return watched_step(h, s);
+        case STEP_TAP:
+                return tap_make(&h->sockets, s);
         case STEP_SPAWN:
                 return spawn_step(h, s);
         default:
@@ -446,6 +450,7 @@ host_fini(struct host *h)
                 /* before its group, which counts the pages still to be written */
                 (void)close(h->image);
         watched_close(&h->watched);
+        tap_let_go(&h->sockets);
         h->join_count = h->watch_count = h->layer_count = 0;
         h->unified = h->oom = h->image = h->prepared = -1;
         while (h->volume_count > 0)

@@ -10,6 +10,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "maker/namespace.h"
 #include "maker/watched.h"
 #include "plan/pack.h"
 #include "volume/volume.h"
@@ -44,6 +45,7 @@ struct host {
         struct watched watched; /* or a directory for it, which the box attaches by its path */
         int prepared;           /* a detached clone of a root that a spawner keeps; -1 if none */
         int oom;                /* becomes readable when a v1 group is out of memory; -1 if none */
+        struct namespace_sockets sockets; /* of a virtual machine's wall, until its box has them */
         struct volume_use volumes[HOST_HELD_MAX];
         size_t volume_count;
         uint64_t namespaces; /* of the SPAWN step, without the cgroup namespace */
@@ -53,7 +55,8 @@ struct host {
         uint32_t done;        /* number of steps that succeeded, for the undo */
 };
 
-void host_init(struct host *h, const struct plan_view *view, int *sources);
+/* `control` is the box's end of its socket, which its wall is sent over. */
+void host_init(struct host *h, const struct plan_view *view, int control, int *sources);
 
 /*
  * The process `pid` moves with this one and its parent when a step moves the runtime to a leaf: it

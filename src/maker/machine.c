@@ -4,8 +4,9 @@
  * Room: maker (program). Touches: files of the box's root, processes.
  * Theory: a payload that takes over the machine's kernel attacks QEMU, and one that takes over QEMU
  * is a process of this box: in its namespaces, without a network, a capability or a file to write,
- * behind the filter of a payload. QEMU gets the stream to pid 1 inside and, with mounts, a socket
- * to virtiofsd, which can write the mounts and nothing else. Source of the archive's format: Linux,
+ * behind the filter of a payload. QEMU gets the stream to pid 1 inside; with mounts a socket to
+ * virtiofsd, which can write the mounts and nothing else; with network.egress the tap, behind which
+ * only the gate answers (maker/tap.c). Source of the archive's format: Linux,
  * Documentation/driver-api/early-userspace/buffer-format.rst.
  */
 #include "maker/machine.h"
@@ -165,11 +166,13 @@ machine_write_first(int root, const struct step *s)
 /* -- QEMU and virtiofsd ------------------------------------------------------------------------ */
 
 /* Descriptors of a program: its streams, and the pipe that reports why it was not executed. */
-enum { STREAM = 3, SHARE = 4, REPORT = 5, FIRST_FREE = 6 };
+enum { STREAM = 3, SHARE = 4, TAP = 5, GIVEN = 3, REPORT = STREAM + GIVEN, FIRST_FREE };
 
 struct program {
         const struct step *step;
-        int fds[2]; /* become STREAM and SHARE (maker/saved.c: what is saved); -1: none */
+        /* become STREAM, SHARE (without virtiofsd: what is saved, maker/saved.c) and TAP; -1: none
+         */
+        int fds[GIVEN];
         const struct step *rules;
         size_t rule_count;
         uint64_t kept; /* capabilities, which count in the box's user namespace alone */
@@ -289,7 +292,7 @@ take_descriptors(const struct program *p, int report)
         for (int fd = 0; fd < STREAM; fd++)
                 if (dup2(nothing, fd) < 0)
                         return -errno;
-        for (int i = 0; i < 2; i++)
+        for (int i = 0; i < GIVEN; i++)
                 if (dup2(p->fds[i] >= 0 ? p->fds[i] : STDIN_FILENO, STREAM + i) < 0)
                         return -errno;
         if (dup3(report, REPORT, O_CLOEXEC) < 0)
@@ -402,6 +405,7 @@ start_share(const struct step *serve, int listener, int report, int *ret_alive)
 {
         int alive[2], result;
         struct program share = { .step = serve,
+                                 .fds = { listener, -1, -1 },
                                  .rules = share_rules,
                                  .rule_count = sizeof share_rules / sizeof *share_rules,
                                  .kept = SHARE_KEPT,
@@ -410,7 +414,6 @@ start_share(const struct step *serve, int listener, int report, int *ret_alive)
         if (pipe2(alive, O_CLOEXEC) < 0)
                 return -errno;
         result = lift(alive);
-        share.fds[0] = listener;
         share.fds[1] = alive[1];
         if (result == 0)
                 result = start(&share, report);
@@ -420,12 +423,12 @@ start_share(const struct step *serve, int listener, int report, int *ret_alive)
 }
 
 static int
-start_both(const struct step *s, const struct step *serve, const int given[2], int report,
+start_both(const struct step *s, const struct step *serve, const int given[GIVEN], int report,
            int *ret_alive)
 {
         int share[2] = { -1, -1 }, result = serve ? pair_to_listen(share) : 0;
         const struct program qemu = { .step = s,
-                                      .fds = { given[0], serve ? share[1] : given[1] },
+                                      .fds = { given[0], serve ? share[1] : given[1], given[2] },
                                       .rules = qemu_rules,
                                       .rule_count = sizeof qemu_rules / sizeof *qemu_rules };
 
@@ -441,9 +444,10 @@ start_both(const struct step *s, const struct step *serve, const int given[2], i
 
 /* If one cannot be opened, the box ends, and its descriptors with it. */
 int
-machine_start(const struct step *s, const struct step *serve, int saved, int *ret_alive)
+machine_start(const struct step *s, const struct step *serve, const struct machine_given *given,
+              int *ret_alive)
 {
-        int stream[2], report[2], result, lifted = -1;
+        int stream[2], report[2], result, saved = -1, tap = -1;
 
         if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, stream) < 0 ||
             pipe2(report, O_CLOEXEC) < 0)
@@ -452,14 +456,18 @@ machine_start(const struct step *s, const struct step *serve, int saved, int *re
         if (result == 0)
                 result = lift(report);
         if (result == 0)
-                result = lift_copy(saved, &lifted);
+                result = lift_copy(given->saved, &saved);
         if (result == 0)
-                result = start_both(s, serve, (const int[]){ stream[1], lifted }, report[1],
-                                    ret_alive);
-        if (lifted >= 0)
-                (void)close(lifted);
+                result = lift_copy(given->tap, &tap);
+        if (result == 0)
+                result = start_both(s, serve, (const int[GIVEN]){ stream[1], saved, tap },
+                                    report[1], ret_alive);
         (void)close(stream[1]);
         (void)close(report[1]);
+        if (saved >= 0)
+                (void)close(saved);
+        if (tap >= 0)
+                (void)close(tap);
         if (result == 0)
                 result = hear(report[0]);
         (void)close(report[0]);

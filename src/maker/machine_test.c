@@ -19,6 +19,8 @@ enum { ROOM = 256 };
         ">&" fd "; true < /etc/passwd && echo etc >&" fd "; true > " WRITTEN " && echo tmp >&" fd \
         "; true < / && echo root >&" fd "; echo end >&" fd
 
+static const struct machine_given nothing = { -1, -1 };
+
 static struct step
 shell(const char *text)
 {
@@ -69,7 +71,7 @@ qemu_opens_its_libraries_and_nothing_else(void **state)
 
         (void)state;
         need_root();
-        stream = machine_start(&qemu, NULL, -1, NULL);
+        stream = machine_start(&qemu, NULL, &nothing, NULL);
         assert_true(stream >= 0);
         read_all(stream, text);
         (void)unlink(WRITTEN);
@@ -88,7 +90,7 @@ virtiofsd_opens_the_mounts_and_nothing_else(void **state)
 
         (void)state;
         need_root();
-        stream = machine_start(&qemu, &share, -1, &alive);
+        stream = machine_start(&qemu, &share, &nothing, &alive);
         assert_true(stream >= 0);
         read_all(alive, text);
         (void)unlink(WRITTEN);

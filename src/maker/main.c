@@ -50,6 +50,7 @@
 #include "maker/prepared.h"
 #include "maker/spawner.h"
 #include "maker/survey.h"
+#include "maker/tap.h"
 #include "maker/tree.h"
 #include "maker/usage.h"
 #include "plan/request.h"
@@ -301,8 +302,7 @@ run_inside(const struct host *h, int control)
                            .prepared = h->prepared,
                            .sources = h->sources,
                            .is_tree = h->is_tree,
-                           .sockets.control = control,
-                           .sockets.mapped = h->mapped[0],
+                           .sockets = h->sockets,
                            .stand = h->runtime_directory ? PLAN_STAND : NULL,
                            .alive = -1,
                            .stream = -1,
@@ -311,6 +311,8 @@ run_inside(const struct host *h, int control)
         int result = 0;
         uint32_t i = h->done;
 
+        box.sockets.control = control;
+        box.sockets.mapped = h->mapped[0];
         begin_inside(h);
         result = join_groups(h);
         if (result < 0)
@@ -798,7 +800,7 @@ make(struct wire_message *m)
                 fail_outside(failed, -EPROTO);
                 return EXIT_BROKEN;
         }
-        host_init(&host, &view, m->fds + 1);
+        host_init(&host, &view, m->fds[0], m->fds + 1);
         host.packed = packed;
         host.packed_len = m->len;
         host.looks_at_leases = !is_living; /* the keeper of a living box does it */
@@ -822,6 +824,7 @@ make(struct wire_message *m)
                 (void)setsid();
         wire_message_close(m);
         tell_spawned(&host, pid);
+        tap_let_go(&host.sockets);
         if (host.prepared >= 0)
                 (void)close(host.prepared); /* the box has it */
         else

@@ -11,6 +11,7 @@
 #include <linux/netlink.h>
 #include <net/if.h>
 #include <netinet/in.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <sys/ioctl.h>
 #include <sys/resource.h>
@@ -139,9 +140,8 @@ namespace_first_kept(const struct namespace_sockets *sockets)
         return files.rlim_cur > STOCK_FIRST + WALL_STOCK_MAX + 1 ? STOCK_FIRST : STOCK_EARLY;
 }
 
-/* In ascending order. */
-static int
-keep_stock(struct namespace_sockets *sockets, const int *fds, size_t count)
+int
+namespace_keep(struct namespace_sockets *sockets, const int *fds, size_t count)
 {
         for (size_t i = 0; i < count; i++) {
                 int fd = fcntl(fds[i], F_DUPFD_CLOEXEC, namespace_first_kept(sockets));
@@ -177,7 +177,7 @@ names_step(struct namespace_sockets *sockets)
         sockets->has_names = 1;
         fds[0] = fd;
         fds[1] = socket(AF_NETLINK, SOCK_RAW | SOCK_NONBLOCK | SOCK_CLOEXEC, NETLINK_SOCK_DIAG);
-        return keep_stock(sockets, fds, fds[1] < 0 ? 1 : 2);
+        return namespace_keep(sockets, fds, fds[1] < 0 ? 1 : 2);
 }
 
 /* If the kernel does not permit it, the ports stay closed, which is no weaker. */
@@ -202,9 +202,12 @@ wall_step(struct namespace_sockets *sockets, const struct step *s)
         uint16_t ports[WALL_PORTS_MAX];
         int fds[WALL_FDS_MAX];
         int count = read_ports(s, ports);
-        struct wall_wanted wanted = { ports, count < 0 ? 0 : (size_t)count, s->op == STEP_ROUTED,
-                                      s->op == STEP_ROUTED ? (size_t)s->number2 : 0 };
-        int result = count < 0 ? count : wall_open(&wanted, fds);
+        bool is_routed = s->op != STEP_WALL;
+        const struct wall_wanted wanted = { ports, count < 0 ? 0 : (size_t)count, is_routed,
+                                            is_routed ? (size_t)s->number2 : 0 };
+        int result = count < 0           ? count
+                     : s->op == STEP_TAP ? wall_open_machine(&wanted, fds, &sockets->tap)
+                                         : wall_open(&wanted, fds);
         size_t told = wanted.port_count;
 
         if (result < 0)
@@ -218,7 +221,8 @@ wall_step(struct namespace_sockets *sockets, const struct step *s)
         for (size_t i = 0; i < WALL_FIXED + wanted.port_count; i++)
                 (void)close(fds[i]);
         return result < 0 ? result
-                          : keep_stock(sockets, fds + WALL_FIXED + wanted.port_count, wanted.stock);
+                          : namespace_keep(sockets, fds + WALL_FIXED + wanted.port_count,
+                                           wanted.stock);
 }
 
 int
@@ -235,7 +239,10 @@ namespace_step(struct namespace_sockets *sockets, const struct step *s)
                 return loopback_up();
         case STEP_WALL:
         case STEP_ROUTED:
+        case STEP_TAP:
                 return wall_step(sockets, s);
+        case STEP_JOIN:
+                return wall_join();
         case STEP_NO_NAMES:
                 return names_step(sockets);
         case STEP_LOW_PORTS:

@@ -18,10 +18,14 @@ struct namespace_sockets {
         size_t stock_count;
         /* without a wall: the stock is the one or two sockets of guest/names.h */
         unsigned char has_names;
+        int tap; /* of a virtual machine: for QEMU; -1: none */
 };
 
 /* As box_step(), for these steps; -ENOTSUP for every other one. */
 int namespace_step(struct namespace_sockets *sockets, const struct step *s);
+
+/* Adds descriptors to the stock, in ascending order. 0 or -errno. */
+int namespace_keep(struct namespace_sockets *sockets, const int *fds, size_t count);
 
 /*
  * The lowest number for a descriptor that pid 1 keeps: above the stock, and above those that

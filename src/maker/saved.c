@@ -235,7 +235,7 @@ start_saving(int file, const struct step *machine, uint64_t until_ms)
 
         if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) < 0)
                 return -errno;
-        stream = machine_start(machine, NULL, ends[1], NULL);
+        stream = machine_start(machine, NULL, &(const struct machine_given){ ends[1], -1 }, NULL);
         (void)close(ends[1]);
         result = stream < 0 ? stream : expect(stream, SAVED_ASLEEP, until_ms);
         if (result == 0)
@@ -251,7 +251,8 @@ start_saved(int file, const struct step *machine)
 {
         return lseek(file, SAVED_AT, SEEK_SET) != SAVED_AT
                        ? -errno
-                       : machine_start(machine, NULL, file, NULL);
+                       : machine_start(machine, NULL, &(const struct machine_given){ file, -1 },
+                                       NULL);
 }
 
 int

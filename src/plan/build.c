@@ -12,6 +12,7 @@
 #include "plan/pack.h"
 #include "plan/protect.h"
 #include "plan/refuse.h"
+#include "plan/wall.h"
 #include "text/nearest.h"
 
 static void
@@ -110,6 +111,8 @@ plan_build(struct arena *arena, const struct spec *spec, const struct host_facts
         builder_layers(&b);
         builder_image(&b);
         builder_runtime(&b);
+        if (request->machine && plan_has_wall(spec, facts))
+                builder_wall(&b);
         builder_spawn(&b);
         if (request->machine)
                 builder_machine(&b);

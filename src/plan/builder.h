@@ -69,10 +69,10 @@ void builder_container(struct builder *b); /* BOX, in place of the ENTER step */
 void builder_container_config(struct builder *b);
 /* machine.c: QEMU's own box, and the root inside its machine; BOX, in place of those above */
 void builder_machine(struct builder *b);
-void builder_names(struct builder *b); /* spawn.c: the name of the host inside; BOX */
-void builder_pools(struct builder *b); /* spawn.c: no nested namespace, inotify; BOX */
-void builder_wall(
-        struct builder *b); /* wall.c: every address local, listeners; BOX, by builder_spawn() */
+void builder_names(struct builder *b);   /* spawn.c: the name of the host inside; BOX */
+void builder_pools(struct builder *b);   /* spawn.c: no nested namespace, inotify; BOX */
+void builder_wall(struct builder *b);    /* wall.c: every address local, listeners; BOX, by
+                                            builder_spawn(); of a machine HOST */
 void builder_root(struct builder *b);    /* root.c: the new root, /etc, /dev, /proc; BOX */
 void builder_scratch(struct builder *b); /* root.c: the file systems of private places; BOX */
 /* rootfs.c: index of the first source that belongs to an image; all sources come before it */

@@ -16,6 +16,10 @@ struct failure_row {
         const char *reason, *sentence, *hint;
 };
 
+#define TAP_MISSING                                                                          \
+        "/dev/net/tun is missing, or this user may not open it: a virtual machine needs it", \
+                "Make it: modprobe tun; chmod 0666 /dev/net/tun. Or use `provider: container`."
+
 static const struct failure_row rows[] = {
         { STEP_BIND, ESTALE, ERROR_MOUNT_UNRESOLVABLE, "changed",
           "the directory was replaced after it was checked",
@@ -95,6 +99,17 @@ static const struct failure_row rows[] = {
           "Run `carrel doctor`: it tries it. Without `routed` (carrel gate: --routed) a server "
           "inside "
           "shares its ports with network.egress." },
+        { STEP_TAP, ENOENT, ERROR_EGRESS_UNENFORCEABLE, "no_tun", TAP_MISSING },
+        { STEP_TAP, ENODEV, ERROR_EGRESS_UNENFORCEABLE, "no_tun", TAP_MISSING },
+        { STEP_TAP, EACCES, ERROR_EGRESS_UNENFORCEABLE, "no_tun", TAP_MISSING },
+        { STEP_TAP, 0, ERROR_EGRESS_UNENFORCEABLE, "tap",
+          "the network namespace of a virtual machine cannot be made here",
+          "Run `carrel doctor`: it tries it. The list can be left empty: then there is no network "
+          "at all." },
+        { STEP_JOIN, 0, ERROR_EGRESS_UNENFORCEABLE, "machine_network",
+          "the machine's kernel has no network device of virtio, or no IPv6",
+          "Use the kernel of linux-image-cloud-amd64 (host file: machine_kernel). The list can be "
+          "left empty: then there is no network at all." },
         { STEP_NET_CAPS, EPERM, ERROR_CAPABILITY_UNAVAILABLE, "capabilities",
           "the program could leave the network namespace",
           "Root needs CAP_SETPCAP to drop what leads back out of it: run this as an ordinary user, "

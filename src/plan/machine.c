@@ -3,6 +3,8 @@
  *
  * Room: plan (deciding, pure). Touches: nothing.
  *
+ *     HOST   with network.egress: the wall, in a namespace of its own, and the device that leads
+ *            there
  *     BOX    QEMU's own box: namespaces of its own, a root with QEMU, its libraries, the kernel,
  *            the image's disk and the mounts, no network; then QEMU (MACHINE), and virtiofsd
  *     BOX    after MACHINE, by pid 1 of the machine: the sandbox's root over the disk, as over the
@@ -19,6 +21,7 @@
 #include <string.h>
 
 #include "plan/builder.h"
+#include "plan/wall.h"
 
 enum {
         ROOT_BYTES = 32 << 20, /* with the first file system, which the maker writes there */
@@ -88,8 +91,33 @@ refuse(struct error *e, const char *place, const char *reason, const char *what,
         return -1;
 }
 
+static int
+refuse_network(struct error *e, const char *reason, const char *what, const char *hint)
+{
+        (void)fail_at(e, ERROR_EGRESS_UNENFORCEABLE, "network/egress", reason,
+                      "a machine of QEMU has no way to the listed names: %s", what);
+        error_hint(e, "%s", hint);
+        return -1;
+}
+
+static int
+check_network(const struct plan_machine *machine, struct error *e)
+{
+        if (!machine->network)
+                return refuse_network(e, "kernel_modules", "its kernel has no module virtio_net",
+                                      "Install a kernel that has it: apt-get install "
+                                      "linux-image-cloud-amd64");
+        if (!machine->has_tap)
+                return refuse_network(e, "no_tun",
+                                      "/dev/net/tun is missing, or this user may not open it",
+                                      "Make it: modprobe tun; chmod 0666 /dev/net/tun. Or use "
+                                      "`provider: container`.");
+        return 0;
+}
+
 int
-plan_refuse_machine(const struct spec *spec, const struct plan_request *request, struct error *e)
+plan_refuse_machine(const struct spec *spec, const struct host_facts *facts,
+                    const struct plan_request *request, struct error *e)
 {
         if (!request->machine)
                 return 0;
@@ -98,10 +126,8 @@ plan_refuse_machine(const struct spec *spec, const struct plan_request *request,
                               "needs QEMU's virtiofsd and a kernel with virtiofs for mounts",
                               "On Debian 12: apt-get install qemu-system-common. Or remove mounts "
                               "and pass files with `carrel cp`, or use `provider: container`.");
-        if (spec->egress_count > 0 || spec->wall.is_routed)
-                return refuse(e, "network/egress", "machine_network", "has no network",
-                              "Leave network.egress and metadata.carrel.egress.routed out, or use "
-                              "`provider: container`.");
+        if (plan_has_wall(spec, facts) && check_network(request->machine, e) < 0)
+                return -1;
         if (plan_machine_memory_mb(spec) < MEMORY_LEAST_MB)
                 return refuse(e, "limits/memory_mb", "machine_small",
                               "needs at least 128 MiB of memory",
@@ -209,6 +235,15 @@ saved(const struct plan_machine *m)
 }
 
 static const char *
+network(const struct builder *b)
+{
+        return plan_has_wall(b->spec, b->facts)
+                       ? "\n-netdev\ntap,id=network,fd=5\n-device\n"
+                         "virtio-net-device,netdev=network,mac=" WALL_HARDWARE_TEXT
+                       : "";
+}
+
+static const char *
 arguments(struct builder *b)
 {
         const struct plan_machine *m = b->request->machine;
@@ -223,12 +258,13 @@ arguments(struct builder *b)
                 "socket,id=carrel,fd=3\n-device\nvirtio-serial-device\n-device\n"
                 "virtserialport,chardev=carrel,name=carrel\n-drive\n"
                 "if=none,id=root,file=" DISK_AT ",format=raw,readonly=on\n-device\n"
-                "virtio-blk-device,drive=root%s%s";
+                "virtio-blk-device,drive=root%s%s%s";
         unsigned long long mib = plan_machine_memory_mb(b->spec);
 
         return builder_text(b, format, m->qemu, CODE_MB, cores(b), mib, m->tsc_khz,
                             m->start == PLAN_MACHINE_SAVES ? " " PLAN_MACHINE_ASLEEP : "",
-                            b->request->mount_count > 0 ? shares(b, mib) : "", saved(m));
+                            b->request->mount_count > 0 ? shares(b, mib) : "", saved(m),
+                            network(b));
 }
 
 const char *
@@ -306,6 +342,16 @@ plan_shares(struct builder *b)
                         "-fowner:-fsetid:-mknod:-setfcap");
 }
 
+static const char *
+modules(struct builder *b)
+{
+        const struct plan_machine *m = b->request->machine;
+
+        if (!plan_has_wall(b->spec, b->facts) || m->network[0] == '\0')
+                return m->modules;
+        return builder_text(b, "%s\n%s", m->modules, m->network);
+}
+
 static void
 plan_outside(struct builder *b)
 {
@@ -316,7 +362,7 @@ plan_outside(struct builder *b)
         (void)builder_add(b, STEP_DEVICE, "/dev/null", "harmless, and programs need it");
         (void)builder_add(b, STEP_DEVICE, "/dev/urandom", "harmless, and programs need it");
         (void)with_text(builder_add(b, STEP_FIRST, FIRST_AT, "what the machine begins with"),
-                        b->request->machine->modules);
+                        modules(b));
         plan_disk(b);
         plan_shares(b);
         (void)builder_add(b, STEP_ENTER, "", "no path of QEMU's leads outside after this");
@@ -369,8 +415,11 @@ builder_machine(struct builder *b)
         look_inside(b);
         builder_names(b);
         (void)builder_add(b, STEP_LOOPBACK, "", "programs may talk to themselves on localhost");
-        (void)builder_add(b, STEP_LOW_PORTS, "",
-                          "a server inside may listen on every port, as in a container");
+        if (plan_has_wall(b->spec, b->facts))
+                (void)builder_add(b, STEP_JOIN, "", "the wall is what it leads to");
+        else
+                (void)builder_add(b, STEP_LOW_PORTS, "",
+                                  "a server inside may listen on every port, as in a container");
         builder_pools(b);
         builder_root(b);
         plan_shared(b);

@@ -31,10 +31,10 @@ const char *plan_machine_identity(struct arena *arena, const struct spec *spec,
 
 /*
  * 0, or -1 if the request is for a machine and the spec asks for what one cannot do:
- * ERROR_CAPABILITY_UNAVAILABLE "no_virtiofsd", "machine_network", "machine_small" or
- * "machine_disk".
+ * ERROR_CAPABILITY_UNAVAILABLE "no_virtiofsd", "machine_small" or "machine_disk",
+ * ERROR_EGRESS_UNENFORCEABLE "kernel_modules" or "no_tun".
  */
-int plan_refuse_machine(const struct spec *spec, const struct plan_request *request,
-                        struct error *e);
+int plan_refuse_machine(const struct spec *spec, const struct host_facts *facts,
+                        const struct plan_request *request, struct error *e);
 
 #endif

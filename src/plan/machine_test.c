@@ -3,6 +3,7 @@
 #include "plan/machine.h"
 
 #include "plan/bench_test.h"
+#include "plan/wall.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -11,11 +12,21 @@ static const struct plan_machine machine = { .qemu = "/usr/bin/qemu-system-x86_6
                                              .kernel = "/boot/vmlinuz-6",
                                              .modules = "/lib/modules/6/a.ko",
                                              .shares = "/usr/lib/qemu/virtiofsd",
+                                             .network = "/lib/modules/6/net.ko",
+                                             .has_tap = true,
                                              .tsc_khz = 2000000 };
 static const struct plan_machine without_shares = { .qemu = "/usr/bin/qemu-system-x86_64",
                                                     .kernel = "/boot/vmlinuz-6",
                                                     .modules = "/lib/modules/6/a.ko",
                                                     .tsc_khz = 2000000 };
+static const struct plan_machine without_network = { .qemu = "/usr/bin/qemu-system-x86_64",
+                                                     .kernel = "/boot/vmlinuz-6",
+                                                     .modules = "/lib/modules/6/a.ko",
+                                                     .has_tap = true };
+static const struct plan_machine without_tap = { .qemu = "/usr/bin/qemu-system-x86_64",
+                                                 .kernel = "/boot/vmlinuz-6",
+                                                 .modules = "/lib/modules/6/a.ko",
+                                                 .network = "" };
 static const struct plan_rootfs rootfs = { .ref = "box:1@sha256:0",
                                            .layer_count = 1,
                                            .has_record = true };
@@ -223,9 +234,63 @@ a_machine_with_mounts_or_a_network_always_boots(void **state)
 }
 
 static void
+list_a_host(struct bench *b)
+{
+        static const struct spec_egress egress = { .host = "example.com",
+                                                   .ports = { 22, 5432 },
+                                                   .port_count = 2 };
+
+        b->spec.egress = &egress;
+        b->spec.egress_count = 1;
+        b->facts.has_wall = true;
+}
+
+/* The wall is made before the box, which has a network of its own without anything in it. */
+static void
+a_list_gives_it_a_wall_and_one_device(void **state)
+{
+        const struct step *tap, *start, *join;
+        struct bench b;
+
+        (void)state;
+        set_up(&b);
+        list_a_host(&b);
+        must_build(&b);
+        tap = find(b.plan, STEP_TAP);
+        start = find(b.plan, STEP_MACHINE);
+        join = find(b.plan, STEP_JOIN);
+        assert_true(tap && join && tap < find(b.plan, STEP_SPAWN) && start < join);
+        assert_string_equal(tap->text, "22");
+        assert_int_equal(tap->number2, 1 + PLAN_WALL_SPARE);
+        assert_non_null(strstr(start->text, "tap,id=network,fd=5"));
+        assert_non_null(strstr(find(b.plan, STEP_FIRST)->text, "a.ko\n/lib/modules/6/net.ko"));
+        assert_non_null(
+                find_step(b.plan, STEP_FILE, "/etc/resolv.conf", "nameserver 198.18.0.1\n"));
+        assert_true(!find(b.plan, STEP_WALL) && !find(b.plan, STEP_ROUTED));
+        teardown(&b);
+}
+
+static void
+without_a_list_it_has_no_device(void **state)
+{
+        struct bench b;
+
+        (void)state;
+        set_up(&b);
+        must_build(&b);
+        assert_true(!find(b.plan, STEP_TAP) && !find(b.plan, STEP_JOIN));
+        assert_null(strstr(find(b.plan, STEP_MACHINE)->text, "netdev"));
+        assert_null(strstr(find(b.plan, STEP_FIRST)->text, "net.ko"));
+        teardown(&b);
+}
+
+static void
 what_it_cannot_do_is_refused_by_name(void **state)
 {
-        static const struct spec_egress egress = { .host = "example.com" };
+        static const struct {
+                const struct plan_machine *machine;
+                const char *reason;
+        } no_way[] = { { &without_network, "kernel_modules" }, { &without_tap, "no_tun" } };
         struct bench b;
 
         (void)state;
@@ -236,13 +301,15 @@ what_it_cannot_do_is_refused_by_name(void **state)
         assert_string_equal(b.error.reason, "no_virtiofsd");
         teardown(&b);
 
-        set_up(&b);
-        b.spec.egress = &egress;
-        b.spec.egress_count = 1;
-        b.facts.has_wall = true;
-        assert_int_equal(build(&b), -1);
-        assert_string_equal(b.error.reason, "machine_network");
-        teardown(&b);
+        for (size_t i = 0; i < sizeof no_way / sizeof *no_way; i++) {
+                set_up(&b);
+                list_a_host(&b);
+                b.request.machine = no_way[i].machine;
+                assert_int_equal(build(&b), -1);
+                assert_int_equal(b.error.code, ERROR_EGRESS_UNENFORCEABLE);
+                assert_string_equal(b.error.reason, no_way[i].reason);
+                teardown(&b);
+        }
 
         set_up(&b);
         b.spec.limits.memory_mb = 100;
@@ -267,6 +334,8 @@ main(void)
                 cmocka_unit_test(mounts_are_made_outside_and_shown_inside),
                 cmocka_unit_test(a_saved_machine_has_the_same_devices),
                 cmocka_unit_test(a_machine_with_mounts_or_a_network_always_boots),
+                cmocka_unit_test(a_list_gives_it_a_wall_and_one_device),
+                cmocka_unit_test(without_a_list_it_has_no_device),
                 cmocka_unit_test(what_it_cannot_do_is_refused_by_name),
         };
 

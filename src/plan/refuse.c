@@ -87,14 +87,15 @@ plan_refuse_ports(const struct spec *spec, struct error *e)
         uint16_t ports[PLAN_WALL_PORTS];
         size_t at;
 
-        if (spec->wall.is_routed && plan_wall_stock(spec, &at) > WALL_STOCK_MAX) {
+        if (plan_is_routed(spec) && plan_wall_stock(spec, &at) > WALL_STOCK_MAX) {
                 (void)fail_at(e, ERROR_EGRESS_UNENFORCEABLE, egress_path(&spec->egress[at], path),
                               "too_many_ports",
                               "network.egress names more than %d ports from 1024 on, and a routed "
                               "wall holds no more",
                               WALL_STOCK_MAX);
-                error_hint(e,
-                           "Names may share a port; or leave metadata.carrel.egress.routed out.");
+                error_hint(e, spec->wall.is_routed ? "Names may share a port; or leave "
+                                                     "metadata.carrel.egress.routed out."
+                                                   : "Names may share a port.");
                 return place(e, &spec->egress[at]);
         }
         if (plan_wall_ports(spec, ports, &at) <= PLAN_WALL_PORTS)
@@ -233,7 +234,7 @@ plan_refuse(const struct spec *spec, const struct host_facts *facts,
             const struct plan_request *request, struct error *e)
 {
         return check_container(facts, request, e) < 0 ||
-                               plan_refuse_machine(spec, request, e) < 0 ||
+                               plan_refuse_machine(spec, facts, request, e) < 0 ||
                                check_egress(spec, facts, e) < 0 || check_host(facts, e) < 0 ||
                                check_mounts(facts, request, e) < 0 ||
                                check_image(spec, request, e) < 0

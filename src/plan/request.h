@@ -84,7 +84,11 @@ struct plan_machine {
         const char *kernel;  /* absolute */
         const char *modules; /* absolute paths, in the order of loading, a newline between them */
         const char *shares;  /* virtiofsd, absolute; NULL: the machine cannot have mounts */
-        uint32_t tsc_khz;    /* how fast the processor's time stamp counts */
+        /* further modules, for a way out of the machine; "" if they are part of the kernel; NULL:
+         * the kernel has none */
+        const char *network;
+        bool has_tap;     /* /dev/net/tun is there for this user */
+        uint32_t tsc_khz; /* how fast the processor's time stamp counts */
         enum plan_machine_start start;
         int saved; /* unless it boots: index of the source that is the saved machine */
 };

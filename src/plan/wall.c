@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "plan/builder.h"
+#include "spec/provider.h"
 #include "spec/section.h"
 
 bool
@@ -56,9 +57,17 @@ plan_has_wall(const struct spec *spec, const struct host_facts *facts)
 }
 
 bool
+plan_is_routed(const struct spec *spec)
+{
+        const struct provider *p = spec->provider ? provider_find(spec->provider) : NULL;
+
+        return spec->wall.is_routed || (p && p->engine == PROVIDER_ENGINE_MACHINE);
+}
+
+bool
 plan_has_low_ports(const struct spec *spec, const struct host_facts *facts)
 {
-        return spec->wall.is_routed || !plan_has_wall(spec, facts);
+        return plan_is_routed(spec) || !plan_has_wall(spec, facts);
 }
 
 size_t
@@ -108,9 +117,13 @@ caps_text(struct builder *b)
 void
 builder_wall(struct builder *b)
 {
-        bool is_routed = b->spec->wall.is_routed;
+        bool is_routed = b->spec->wall.is_routed || b->request->machine;
         struct step *s = builder_add(
-                b, is_routed ? STEP_ROUTED : STEP_WALL, "",
+                b,
+                b->request->machine ? STEP_TAP
+                : is_routed         ? STEP_ROUTED
+                                    : STEP_WALL,
+                "",
                 builder_text(b, "what goes to a listed name is caught %s, and so is the rest%s",
                              is_routed ? "outside, so every port inside is free" : "here",
                              caps_text(b)));

@@ -29,6 +29,9 @@ size_t plan_wall_ports(const struct spec *spec, uint16_t ret[PLAN_WALL_PORTS], s
  */
 bool plan_has_wall(const struct spec *spec, const struct host_facts *facts);
 
+/* Is a server inside free to use every port? Behind a routed wall, and in a virtual machine. */
+bool plan_is_routed(const struct spec *spec);
+
 /*
  * May a server inside listen on a port below PLAN_LOW_PORT? Yes without a wall and behind a routed
  * wall; else the wall uses those ports.

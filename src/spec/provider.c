@@ -230,6 +230,8 @@ static const char *const machine_tier[] = { "qemu",
                                             "rlimit",
                                             NULL };
 
+static const char *const machine_extra[] = { "wall", "tap", NULL };
+
 /* If the provider's sandbox lives for one call, the end of that call is AIP-37's tool-result. */
 const struct provider providers[] = {
         { PROVIDER_STANDARD,
@@ -306,9 +308,9 @@ const struct provider providers[] = {
           "T3",
           "qemu",
           LOCAL_ALWAYS | PROVIDER_MEMORY,
-          PROVIDER_ISOLATES | PROVIDER_MILLICORES,
+          PROVIDER_ISOLATES | PROVIDER_MILLICORES | PROVIDER_EGRESS,
           true,
-          { machine_tier, NULL, NULL },
+          { machine_tier, NULL, machine_extra },
           .cost = 4 },
 #ifdef CARREL_TEST_SWITCHES
         { "example-fake", NULL, "workspace-close", "Plays a script: for tests.",

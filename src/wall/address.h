@@ -12,6 +12,9 @@
  */
 #define WALL_NET4 0xc6120000u                        /* 198.18.0.0, host order */
 #define WALL_NET6 "\xfd\x63\x61\x72\x72\x65\x6c\x00" /* fd63:6172:7265:6c00::/64, eight bytes */
+/* The hardware address of both ends of the way out of a sandbox, so that none is asked for. */
+#define WALL_HARDWARE "\x02\x63\x61\x72\x72\x6c"
+#define WALL_HARDWARE_TEXT "02:63:61:72:72:6c"
 enum { WALL_GATE = 1, WALL_INSIDE = 2, WALL_NAME_FIRST = 256, WALL_INDEX_MAX = 0x1ffff };
 
 #endif

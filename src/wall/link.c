@@ -32,7 +32,7 @@ enum {
         WAIT_NS = 100000
 };
 
-static const unsigned char hardware[HARDWARE_LEN] = { 0x02, 'c', 'a', 'r', 'r', 'l' };
+static const unsigned char hardware[HARDWARE_LEN + 1] = WALL_HARDWARE;
 
 struct request {
         struct nlmsghdr head;
@@ -274,6 +274,15 @@ link_keep_quiet(int route, unsigned device)
 }
 
 int
+link_set_hardware(int route, unsigned device)
+{
+        struct request r = about(device);
+
+        (void)add(&r, IFLA_ADDRESS, hardware, HARDWARE_LEN);
+        return ask(route, &r);
+}
+
+int
 link_wait(int route, unsigned device)
 {
         for (int i = 0; i < WAIT_TRIES; i++) {
@@ -308,7 +317,7 @@ static void
 describe_end(struct request *r, const char *name)
 {
         (void)add(r, IFLA_IFNAME, name, (unsigned short)(strlen(name) + 1));
-        (void)add(r, IFLA_ADDRESS, hardware, sizeof hardware);
+        (void)add(r, IFLA_ADDRESS, hardware, HARDWARE_LEN);
         add_number(r, IFLA_MTU, PAIR_MTU);
 }
 

@@ -42,6 +42,9 @@ int link_add_behind(int route, unsigned device, uint32_t index);
 int link_up(int route, unsigned device);
 int link_keep_quiet(int route, unsigned device);
 
+/* Gives a device, which is not up, the hardware address of both ends of a pair: WALL_HARDWARE. */
+int link_set_hardware(int route, unsigned device);
+
 /*
  * Waits until a device whose peer is up can send. The kernel enables it a moment later, and drops
  * packets until then; a client would see that as a delay of 1 s. -ETIMEDOUT: the device does not

@@ -25,6 +25,7 @@
 #include <unistd.h>
 
 #include "wall/link.h"
+#include "wall/tap.h"
 
 #ifndef NETLINK_SOCK_DIAG
 #define NETLINK_SOCK_DIAG 4
@@ -85,7 +86,9 @@ reuse_ports(void)
 
 /*
  * A new namespace inherits some settings from the host's first one. This sets them: incoming
- * packets are delivered as they are, are not forwarded, and fill no log of the host. In the gate's
+ * packets are delivered as they are, are not forwarded, and fill no log of the host; one that comes
+ * over the wire with an address of this namespace as its source is dropped. No router is heard: the
+ * kernel of a virtual machine could send what one sends. In the gate's
  * own namespace no port needs a privilege, so that a port can be added after all privileges are
  * dropped.
  */
@@ -99,10 +102,13 @@ settle_second(void)
                 { "/proc/sys/net/ipv6/conf/all/forwarding", "0" },
                 { "/proc/sys/net/ipv4/conf/all/rp_filter", "0" },
                 { "/proc/sys/net/ipv4/conf/default/rp_filter", "0" },
+                { "/proc/sys/net/ipv4/conf/all/accept_local", "0" },
+                { "/proc/sys/net/ipv4/conf/default/accept_local", "0" },
                 { "/proc/sys/net/ipv4/conf/all/route_localnet", "0" },
                 { "/proc/sys/net/ipv4/conf/default/route_localnet", "0" },
                 { "/proc/sys/net/ipv4/conf/all/log_martians", "0" },
                 { "/proc/sys/net/ipv4/conf/default/log_martians", "0" },
+                { "/proc/sys/net/ipv6/conf/default/accept_ra", "0" },
                 { LOW_PORTS, "0" },
         };
         int result = 0;
@@ -290,26 +296,40 @@ struct second {
         unsigned end;
 };
 
-/* In the second namespace: its settings, and the device pair to `inside`. */
+/* In the second namespace, before it has its device. */
 static int
-make_second(struct second *second, int inside)
+make_ground(int route)
 {
         unsigned lo = if_nametoindex("lo");
         int result = settle_second();
 
         if (result == 0)
-                result = lo == 0 ? -ENODEV : link_up(second->route, lo);
-        if (result == 0)
-                result = make_local(second->route);
-        if (result == 0)
-                result = link_add_pair(second->route, END_WALL, END_INSIDE, inside);
-        if (result < 0)
-                return result;
+                result = lo == 0 ? -ENODEV : link_up(route, lo);
+        return result < 0 ? result : make_local(route);
+}
+
+/* The device is there: what comes from it belongs to WALL_INSIDE. */
+static int
+make_end(struct second *second)
+{
+        int result;
+
         second->end = if_nametoindex(END_WALL);
         result = second->end == 0 ? -errno : link_keep_quiet(second->route, second->end);
         if (result == 0)
                 result = link_up(second->route, second->end);
         return result < 0 ? result : link_add_behind(second->route, second->end, WALL_INSIDE);
+}
+
+/* In the second namespace: its settings, and the device pair to `inside`. */
+static int
+make_second(struct second *second, int inside)
+{
+        int result = make_ground(second->route);
+
+        if (result == 0)
+                result = link_add_pair(second->route, END_WALL, END_INSIDE, inside);
+        return result < 0 ? result : make_end(second);
 }
 
 /*
@@ -388,6 +408,58 @@ open_routed(const struct wall_wanted *wanted, int *fds)
         return result;
 }
 
+/* -- of a machine ------------------------------------------------------------------------------ */
+
+/* The device end, of which QEMU has the other one. */
+static int
+make_tap(struct second *second, int *ret_tap)
+{
+        int tap, result = make_ground(second->route);
+
+        tap = result < 0 ? result : tap_open(END_WALL);
+        if (tap < 0)
+                return tap;
+        result = link_set_hardware(second->route, if_nametoindex(END_WALL));
+        if (result == 0)
+                result = make_end(second);
+        if (result < 0)
+                (void)close(tap);
+        else
+                *ret_tap = tap;
+        return result;
+}
+
+static int
+open_machine(const struct wall_wanted *wanted, int *fds, int *ret_tap)
+{
+        struct second second = { -1, 0 };
+        int result = unshare(CLONE_NEWUSER | CLONE_NEWNET) < 0 ? -errno : link_open();
+
+        if (result < 0)
+                return result;
+        second.route = result;
+        result = make_tap(&second, ret_tap);
+        if (result == 0) {
+                result = open_slots(wanted, 0, fds);
+                if (result < 0)
+                        (void)close(*ret_tap);
+        }
+        (void)close(second.route);
+        return result;
+}
+
+int
+wall_join(void)
+{
+        int route = link_open(), result = route < 0 ? route : make_way(route);
+
+        if (result == 0)
+                result = link_wait(route, if_nametoindex(END_INSIDE));
+        if (route >= 0)
+                (void)close(route);
+        return result;
+}
+
 /* -- public functions -------------------------------------------------------------------------- */
 
 size_t
@@ -396,19 +468,40 @@ wall_count(const struct wall_wanted *wanted)
         return WALL_FIXED + wanted->port_count + wanted->stock;
 }
 
-int
-wall_open(const struct wall_wanted *wanted, int ret[WALL_FDS_MAX])
+static int
+check(const struct wall_wanted *wanted)
 {
-        int fds[WALL_FDS_MAX] = { -1 };
-        int result;
-
         if (wanted->port_count > WALL_PORTS_MAX ||
             wanted->stock > (wanted->is_routed ? WALL_STOCK_MAX : 0))
                 return -EINVAL;
         for (size_t i = 0; i < wanted->port_count; i++)
                 if (wanted->ports[i] == 0 || wanted->ports[i] >= PORT_FIRST_FREE)
                         return -EINVAL;
+        return 0;
+}
+
+int
+wall_open(const struct wall_wanted *wanted, int ret[WALL_FDS_MAX])
+{
+        int fds[WALL_FDS_MAX] = { -1 };
+        int result = check(wanted);
+
+        if (result < 0)
+                return result;
         result = wanted->is_routed ? open_routed(wanted, fds) : open_plain(wanted, fds);
+        if (result == 0)
+                memcpy(ret, fds, wall_count(wanted) * sizeof *fds);
+        return result;
+}
+
+int
+wall_open_machine(const struct wall_wanted *wanted, int ret[WALL_FDS_MAX], int *ret_tap)
+{
+        int fds[WALL_FDS_MAX] = { -1 };
+        int result = wanted->is_routed ? check(wanted) : -EINVAL;
+
+        if (result == 0)
+                result = open_machine(wanted, fds, ret_tap);
         if (result == 0)
                 memcpy(ret, fds, wall_count(wanted) * sizeof *fds);
         return result;

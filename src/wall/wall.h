@@ -61,6 +61,11 @@ struct wall_listener {
  *     sandbox: lo, eth0 198.18.0.2 --veth--> wall0, `local 0.0.0.0/0`, `local ::/0`, gate's sockets
  *
  * The second namespace contains nothing else, and no route leads out of it.
+ *
+ * Of a virtual machine: routed as well. The machine is what the first namespace is otherwise, and a
+ * tap device is the other end of its wire:
+ *
+ *     machine: lo, eth0 198.18.0.2 --virtio-net--> QEMU --tap--> wall0, and the rest as above
  */
 struct wall_wanted {
         const uint16_t *ports; /* below 1024 */
@@ -84,6 +89,19 @@ size_t wall_count(const struct wall_wanted *wanted);
  * stays open.
  */
 int wall_open(const struct wall_wanted *wanted, int ret[WALL_FDS_MAX]);
+
+/*
+ * Makes the second namespace of a virtual machine, and what wall_open() gives. *ret_tap is the
+ * descriptor for QEMU (wall/tap.h). The process is in that namespace afterwards, and in a user
+ * namespace of its own: call it in one that ends. WALL_DIAG finds no client. 0 or -errno.
+ */
+int wall_open_machine(const struct wall_wanted *wanted, int ret[WALL_FDS_MAX], int *ret_tap);
+
+/*
+ * In the machine, with CAP_NET_ADMIN: its eth0 has its addresses and leads to all others, and every
+ * port is free. 0 or -errno; ENODEV: there is no such device.
+ */
+int wall_join(void);
 
 /*
  * Opens a listener for a port from 1024 on, on the two addresses of one index, without any

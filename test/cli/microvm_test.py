@@ -13,7 +13,7 @@ import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "rig"))
 from box_rig import CARREL, Inventory, Workspace, check, descendants, end, need_programs, until
-from machine_rig import Desk, make_disk, need_machine, qemus, text, unpacked
+from machine_rig import Desk, has_tap, make_disk, need_machine, qemus, text, unpacked
 
 
 def plan_error(desk, manifest, *words, host=None):
@@ -33,7 +33,7 @@ def refusals():
         made = make_disk(desk.state)
         again = make_disk(desk.state)
         check("that command makes it once", made.stdout == "box:1  disk made\n" and again.stdout == "box:1  has a disk\n", made, again)
-        rows = (("network.egress", {"more": "network: {egress: [example.com]}\n"}, None),
+        rows = (*(() if has_tap() else (("network.egress without /dev/net/tun", {"more": "network: {egress: [example.com]}\n"}, "no_tun"),)),
                 ("a memory limit that no kernel fits in", {"limits": "memory_mb: 64"}, "machine_small"),
                 ("a disk for private places", {"carrel": "disk: image"}, "machine_disk"),
                 ("more private space than half of the memory", {"limits": "memory_mb: 256", "carrel": "limits: {disk_mb: 200}"}, "machine_disk"),

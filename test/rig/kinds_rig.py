@@ -11,7 +11,7 @@ import shutil
 
 from box_rig import CARREL, HERE, ROOT, TREE
 from image_rig import BUSYBOX, busybox_import
-from machine_rig import lacking, make_disk, unpacked
+from machine_rig import has_tap, lacking, make_disk, unpacked
 
 IMAGE = "box:1"
 ELSEWHERE = "ssh-box"
@@ -57,7 +57,7 @@ KINDS = {
     "oci with crun": Kind({"provider": "oci", "config": {"runtime": "crun"}}, "T1", bars=container_runtime("crun")),
     "oci with runsc": Kind({"provider": "oci", "config": {"runtime": "runsc"}}, "T3", bars=container_runtime("runsc", "runtime")),
     "microvm": Kind({"provider": "microvm", "config": {"image": IMAGE}}, "T3", has_image=True, has_disk=True, bars=machine, cannot={
-        "pause": "capability_unavailable", "egress": "sandbox_egress_unenforceable"}),
+        "pause": "capability_unavailable", **({} if has_tap() else {"egress": "sandbox_egress_unenforceable"})}),
     "elsewhere": Kind({"provider": ELSEWHERE, "config": {}}, None, cannot={
         "pause": "capability_unavailable", "terminal": "capability_unavailable", "egress": "sandbox_egress_unenforceable", "mounts": "sandbox_mount_unresolvable",
         "system": None, "port": "capability_unavailable"}, lacks=("pids", "disk_mb", "memory_mb"), by_ssh=True),

@@ -51,6 +51,11 @@ def lacking():
     return None
 
 
+def has_tap():
+    """Whether this user may make the device that network.egress of a machine needs."""
+    return os.access("/dev/net/tun", os.R_OK | os.W_OK)
+
+
 def need_machine():
     """Ends the program with a skip that names what is missing."""
     why = lacking()
