@@ -80,7 +80,8 @@ image_machine_save(const struct image_store *s, const struct image_machine *aske
                    uint64_t *ret_bytes, struct error *e)
 {
         scoped_fd int manifest = memfd_create("carrel-machine", MFD_CLOEXEC);
-        scoped_fd int file = -1;
+        scoped_fd int file = -1, reading = -1;
+        char path[32];
 
         if (manifest < 0 || dprintf(manifest,
                                     "---\nschema: sandbox/v1\nprovider: %s\nconfig: {image: "
@@ -89,8 +90,13 @@ image_machine_save(const struct image_store *s, const struct image_machine *aske
                 return fail_sys(e, ERROR_BACKEND_FAILED, errno, "writing a manifest");
         if (image_saved_new(s, &file, e) < 0)
                 return -1;
+        /* QEMU gets the second one when the image's own program is to run */
+        (void)snprintf(path, sizeof path, "/proc/self/fd/%d", file);
+        reading = open(path, O_RDONLY | O_CLOEXEC);
+        if (reading < 0)
+                return fail_sys(e, ERROR_BACKEND_FAILED, errno, "opening a file to read it");
         if (run_once(asked, manifest, &(struct prepare_saved){ file, true }, e) < 0 ||
-            run_once(asked, manifest, &(struct prepare_saved){ file, false }, e) < 0)
+            run_once(asked, manifest, &(struct prepare_saved){ reading, false }, e) < 0)
                 return -1;
         return image_saved_keep(s, file, ret_bytes, e);
 }
