@@ -21,6 +21,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "base/scoped.h"
 #include "box/channel.h"
 #include "box/engine.h"
 #include "box/exec.h"
@@ -160,6 +161,7 @@ box_end(struct box *b, enum box_gone cause)
                 return;
         b->gone.cause = cause;
         b->state = BOX_ENDING;
+        scoped_fd_close(&b->upper); /* its disk goes when nobody has it open */
         if (b->engine->calls->end(b->engine) == 0)
                 (void)loop_timer_set(b->loop, &b->late, loop_now_ms() + UNDONE_MS, not_undone);
         else
@@ -216,6 +218,21 @@ hear_ready(void *of)
                 return;
         b->is_ready = 1;
         keeper_say_all(b, WIRE_BOX_READY, NULL, 0);
+}
+
+/* Once, before any keeper that could have seen it is told that the box is ready. */
+static void
+hear_upper(void *of, int take_directory)
+{
+        struct box *b = of;
+
+        if (b->upper >= 0 || b->is_ready || b->state != BOX_RUNNING) {
+                (void)close(take_directory);
+                return;
+        }
+        b->upper = take_directory;
+        for (struct keeper *k = b->keepers; k; k = k->next)
+                request_say_upper(k);
 }
 
 static void
@@ -335,6 +352,7 @@ hear_gone(void *of, const struct engine_gone *gone)
 const struct engine_news box_news = {
         .spawned = hear_spawned,
         .ready = hear_ready,
+        .upper = hear_upper,
         .make_failed = hear_make_failed,
         .started = hear_started,
         .exec_failed = hear_exec_failed,
@@ -405,6 +423,7 @@ begin(struct box *b, const struct box_start *start)
         b->begin = start->begin;
         b->begin.id[BOX_ID_LEN - 1] = '\0';
         b->protocol = start->protocol;
+        b->upper = -1;
         b->directory = start->directory;
         b->started_ms = loop_now_ms();
         b->deadline.due_ms = b->floor.due_ms = b->late.due_ms = b->hush.due_ms = b->deaf.due_ms =

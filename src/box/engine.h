@@ -87,6 +87,8 @@ struct engine_news {
         /* directory: below which the engine still writes, borrowed; -1: none */
         void (*spawned)(void *box, int directory);
         void (*ready)(void *box);
+        /* before ready: WIRE_BOX_UPPER (wire/box.h) */
+        void (*upper)(void *box, int take_directory);
         void (*make_failed)(void *box, const struct wire_failed *failed);
         void (*started)(void *box, struct job *t, int32_t pid, int take_master /* or -1 */);
         void (*exec_failed)(void *box, struct job *t, const struct wire_exec_failed *failed);

@@ -74,6 +74,18 @@ say_found(struct keeper *k)
 }
 
 void
+request_say_upper(struct keeper *k)
+{
+        const struct box *b = k->box;
+        int copy = b->protocol >= BOX_PROTOCOL_UPPER && b->upper >= 0
+                           ? fcntl(b->upper, F_DUPFD_CLOEXEC, 0)
+                           : -1;
+
+        if (copy >= 0)
+                keeper_pass(k, WIRE_BOX_UPPER, NULL, 0, &copy, 1);
+}
+
+void
 request_greet(struct keeper *k)
 {
         struct box *b = k->box;
@@ -82,6 +94,7 @@ request_greet(struct keeper *k)
         say_list(k);
         wall_say_denials(k);
         say_found(k);
+        request_say_upper(k);
         if (b->state == BOX_OVER)
                 keeper_say(k, WIRE_BOX_GONE, &b->gone, sizeof b->gone);
         else if (b->is_ready)

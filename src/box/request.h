@@ -10,6 +10,8 @@ struct wire_connected;
 
 /* The first messages to a keeper: the box, its execs, what was refused. */
 void request_greet(struct keeper *k);
+/* WIRE_BOX_UPPER, if there is one. */
+void request_say_upper(struct keeper *k);
 /* 1: served one message; 0: no message; -1: the keeper is gone, or broke the protocol. */
 int request_take(struct keeper *k);
 /* The keeper is gone: nothing is answered to it any more. */

@@ -94,6 +94,7 @@ struct box {
         uint32_t protocol;
         uint64_t started_ms, frozen_ms, frozen_since_ms;
         int directory;
+        int upper; /* of WIRE_BOX_UPPER; -1: none */
         struct loop_watch listener;
         struct keeper *keepers;
         uint64_t last_keeper, speaker; /* numbers: of the last keeper; of the keeper whose message

@@ -55,24 +55,31 @@ struct entry {
 
 /* -1 with errno. */
 static int
-open_in(const struct image_view *v, size_t layer, const char *directory, const char *name,
-        int flags)
+open_beneath(int directory, const char *path, int flags)
 {
         struct open_how how = { .flags = (unsigned)(flags | O_NOFOLLOW | O_CLOEXEC),
                                 .resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS |
                                            RESOLVE_NO_MAGICLINKS };
+        long fd = -1;
+
+        for (int i = 0; i == 0 || (fd < 0 && errno == EAGAIN && i < TRIES_MAX); i++)
+                fd = syscall(SYS_openat2, directory, path, &how, sizeof how);
+        return (int)fd;
+}
+
+static int
+open_in(const struct image_view *v, size_t layer, const char *directory, const char *name,
+        int flags)
+{
         char path[TEXT_ROOM];
         int len = snprintf(path, sizeof path, "%s%s%s%s", v->layers[layer], directory,
                            name[0] != '\0' ? "/" : "", name);
-        long fd = -1;
 
         if (len < 0 || len >= (int)sizeof path) {
                 errno = ENAMETOOLONG;
                 return -1;
         }
-        for (int i = 0; i == 0 || (fd < 0 && errno == EAGAIN && i < TRIES_MAX); i++)
-                fd = syscall(SYS_openat2, v->store, path, &how, sizeof how);
-        return (int)fd;
+        return open_beneath(v->store, path, flags);
 }
 
 static bool
@@ -200,6 +207,24 @@ is_covered(const struct walk *w)
         return false;
 }
 
+enum above { ABOVE_NOTHING, ABOVE_DIRECTORY, ABOVE_HIDES };
+
+/* A directory that is not opaque, and is one of the image too, shows what the image has in it. */
+static enum above
+look_above(const struct walk *w)
+{
+        scoped_fd int fd = -1;
+        struct stat st;
+
+        if (w->view->upper < 0 || w->ignores_covers)
+                return ABOVE_NOTHING;
+        fd = open_beneath(w->view->upper, w->path + 1, O_PATH);
+        if (fd < 0)
+                return errno == ENOENT ? ABOVE_NOTHING : ABOVE_HIDES;
+        return fstat(fd, &st) == 0 && S_ISDIR(st.st_mode) && is_opaque(fd) == 0 ? ABOVE_DIRECTORY
+                                                                                : ABOVE_HIDES;
+}
+
 /* A directory on the way to what covers something exists in a sandbox, if not in the image. */
 static bool
 leads_to_cover(const struct walk *w)
@@ -243,6 +268,7 @@ static enum image_found
 take(struct walk *w, const char *name)
 {
         enum image_found found;
+        enum above above;
         int len;
 
         if (strcmp(name, ".") == 0)
@@ -254,9 +280,14 @@ take(struct walk *w, const char *name)
         len = snprintf(w->path, sizeof w->path, "%s/%s", w->at->path, name);
         if (len < 0 || len >= IMAGE_VIEW_PATH || is_covered(w))
                 return IMAGE_UNKNOWN;
+        above = look_above(w);
+        if (above == ABOVE_HIDES)
+                return IMAGE_UNKNOWN;
         if (known_directory(w->view, w->path))
                 return enter(w);
         found = look_up(w->view, w->at, name, &w->entry);
+        if (above == ABOVE_DIRECTORY && (found != IMAGE_FOUND || !S_ISDIR(w->entry.st.st_mode)))
+                return IMAGE_UNKNOWN;
         if (found == IMAGE_ABSENT && leads_to_cover(w))
                 return IMAGE_UNKNOWN;
         if (found != IMAGE_FOUND)
@@ -442,6 +473,13 @@ image_view_cover(struct image_view *v, const char *path)
         }
 }
 
+int
+image_view_upper(struct image_view *v, int directory)
+{
+        v->upper = fcntl(directory, F_DUPFD_CLOEXEC, 0);
+        return v->upper < 0 ? -1 : 0;
+}
+
 /* -- opening ----------------------------------------------------------------------------------- */
 
 static int
@@ -488,7 +526,7 @@ image_view_open(struct arena *arena, const char *state, const struct image_recor
 {
         struct image_store store;
 
-        *ret = (struct image_view){ .arena = arena, .store = -1 };
+        *ret = (struct image_view){ .arena = arena, .store = -1, .upper = -1 };
         if (image_store_look(state, &store, e) < 0)
                 return -1;
         ret->store = fd_take(&store.layers);
@@ -500,4 +538,5 @@ void
 image_view_close(struct image_view *v)
 {
         scoped_fd_close(&v->store);
+        scoped_fd_close(&v->upper);
 }

@@ -18,12 +18,12 @@ enum { IMAGE_VIEW_PATH = 4096 }; /* bytes of a path, with the NUL */
 enum image_found {
         IMAGE_FOUND,
         IMAGE_ABSENT,
-        IMAGE_UNKNOWN /* covered, a loop of links, or not readable */
+        IMAGE_UNKNOWN /* covered, written above, a loop of links, or not readable */
 };
 
 struct image_view {
         struct arena *arena;                /* borrowed */
-        int store;                          /* directory of all layers, or -1 */
+        int store, upper;                   /* the directory of all layers; or -1 */
         const char *layers[OCI_LAYERS_MAX]; /* below it, the highest first */
         size_t layer_count;
         struct image_directory *root; /* those that were walked, in `arena` */
@@ -44,6 +44,13 @@ void image_view_close(struct image_view *v);
  * place in the image that links on the way to it lead to. False: no memory.
  */
 bool image_view_cover(struct image_view *v, const char *path);
+
+/*
+ * From now on nothing is known about what was written above the image, to the upper directory
+ * `directory` of an overlay: files and directories that are new, changed or removed there, and what
+ * is beneath them. It is looked at again for each path. 0 or -1.
+ */
+int image_view_upper(struct image_view *v, int directory);
 
 /*
  * What an absolute path is, with every link resolved: its path without links (if `real` is not

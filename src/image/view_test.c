@@ -299,6 +299,61 @@ nothing_is_known_where_it_is_covered(void **state)
 }
 
 static void
+what_was_written_above_is_not_known(void **state)
+{
+        static const struct {
+                enum kind kind;
+                const char *path;
+        } above[] = {
+                { FILE_, "bin/ls" },    { WHITEOUT, "bin/cat" }, { FOLDER, "usr" },
+                { OPAQUE, "opt/gone" }, { FOLDER, "usr/local" }, { FILE_, "usr/local/new" },
+                { FOLDER, "srv/app" },  { FOLDER, "etc/motd" },  { LINK, "mnt" },
+        };
+        static const struct {
+                const char *path;
+                enum image_found found;
+        } seen[] = {
+                { "/bin/busybox", IMAGE_FOUND },
+                { "/bin/ls", IMAGE_UNKNOWN },
+                { "/climbs", IMAGE_UNKNOWN },
+                { "/bin/cat", IMAGE_UNKNOWN },
+                { "/bin/nothing", IMAGE_ABSENT },
+                { "/usr/bin/tool", IMAGE_FOUND },
+                { "/opt/gone", IMAGE_UNKNOWN },
+                { "/opt/gone/y", IMAGE_UNKNOWN },
+                { "/opt/dir/b", IMAGE_FOUND },
+                { "/usr/local", IMAGE_UNKNOWN },
+                { "/usr/local/x", IMAGE_UNKNOWN },
+                { "/srv/app/c", IMAGE_FOUND },
+                { "/out", IMAGE_UNKNOWN },
+                { "/mnt/bin", IMAGE_UNKNOWN },
+                { "/", IMAGE_FOUND },
+        };
+        char path[128];
+        struct bench b;
+        struct stat st;
+        int upper;
+
+        (void)state;
+        begin(&b);
+        fill(&b);
+        look(&b);
+        (void)snprintf(path, sizeof path, "%s/upper", b.state);
+        assert_int_equal(mkdir(path, 0755), 0);
+        upper = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+        assert_int_equal(image_view_find(&b.view, "/bin/ls", NULL, &st), IMAGE_FOUND);
+        assert_int_equal(image_view_upper(&b.view, upper), 0);
+        assert_int_equal(image_view_find(&b.view, "/bin/ls", NULL, &st), IMAGE_FOUND);
+        for (size_t i = 0; i < sizeof above / sizeof *above; i++)
+                assert_int_equal(put(upper, above[i].kind, above[i].path, "x"), 0);
+        for (size_t i = 0; i < sizeof seen / sizeof *seen; i++)
+                if (image_view_find(&b.view, seen[i].path, NULL, &st) != seen[i].found)
+                        fail_msg("%s", seen[i].path);
+        (void)close(upper);
+        finish(&b);
+}
+
+static void
 a_layer_that_is_missing_is_an_error(void **state)
 {
         struct image_view view;
@@ -493,6 +548,7 @@ main(void)
                 cmocka_unit_test(a_path_is_what_the_highest_layer_has),
                 cmocka_unit_test(hard_links_are_one_file_and_copies_are_not),
                 cmocka_unit_test(nothing_is_known_where_it_is_covered),
+                cmocka_unit_test(what_was_written_above_is_not_known),
                 cmocka_unit_test(a_layer_that_is_missing_is_an_error),
                 cmocka_unit_test(overlayfs_sees_the_same),
         };

@@ -51,7 +51,7 @@ box_new(struct keeper *k, const char *id, struct sandbox *s)
                 return NULL;
         b->keeper = k;
         b->sandbox = s;
-        b->peer.fd = -1;
+        b->peer.fd = b->upper = -1;
         b->peer.is_broken = true;
         b->patience.due_ms = b->again.due_ms = b->folding.due_ms = b->logging.due_ms = LOOP_NEVER;
         refusals_init(&b->refusals, NUMBER_REFUSALS_LISTED, NUMBER_REFUSALS_HELD);
@@ -86,6 +86,7 @@ hang_up(struct box *b)
         b->is_ready = false;
         b->is_gone = true;
         b->wall = 0;
+        scoped_fd_close(&b->upper);
         b->list_waits = b->wall_waits = false;
         denials_gone(b);
         loop_timer_remove(&b->patience);
@@ -428,6 +429,15 @@ on_gone(struct box *b, const struct wire_box_gone *gone)
         calls_begin(&b->listening);
 }
 
+static void
+on_upper(struct box *b, struct wire_message *m)
+{
+        if (m->fd_count != 1 || b->upper >= 0)
+                return;
+        b->upper = m->fds[0];
+        m->fds[0] = -1;
+}
+
 /* What an older box does not send is 0. */
 static void
 on_streams(struct box *b, const void *body, struct wire_message *m)
@@ -448,6 +458,7 @@ static const struct {
         { WIRE_BOX_FINISHED, sizeof(struct wire_box_listed) },
         { WIRE_BOX_CONNECTED, sizeof(struct wire_connected) },
         { WIRE_BOX_FROZEN, sizeof(struct wire_exec_number) },
+        { WIRE_BOX_UPPER, 0 },
         { WIRE_BOX_READY, 0 },
         { WIRE_BOX_GONE, sizeof(struct wire_box_gone) },
         { WIRE_BOX_DENIED, sizeof(struct wire_box_denied) },
@@ -495,6 +506,9 @@ hear(struct box *b, struct wire_message *m, const void *body)
         case WIRE_BOX_FROZEN:
                 if (b->sandbox)
                         sandbox_box_frozen(b->sandbox, frozen->exec != 0, frozen->number);
+                break;
+        case WIRE_BOX_UPPER:
+                on_upper(b, m);
                 break;
         case WIRE_BOX_READY:
                 on_ready(b);

@@ -210,7 +210,10 @@ prepare_command_request(struct call_judging *w, struct sandbox *s,
         const char **items = arena_array(&w->memory, const char *, ENVIRONMENT_MAX + 1);
         struct prepare_command asked = { .command = command,
                                          .host = s->keeper->environment,
-                                         .sandbox_env = items };
+                                         .sandbox_env = items,
+                                         .is_first = s->box && !s->box->is_used,
+                                         .upper = s->box && s->box->upper >= 0 ? &s->box->upper
+                                                                               : NULL };
 
         if (!items)
                 return fail(e, ERROR_NO_MEMORY, "no memory to judge a command");

@@ -267,6 +267,8 @@ struct box {
         struct wire_box_hello hello;
         struct wire_box_listed *execs;            /* in ascending order */
         size_t exec_count, exec_room, live_count; /* live: not ended */
+        int upper;                                /* of WIRE_BOX_UPPER; -1: none */
+        bool is_used; /* something ran in it, or that is not known: its files may have changed */
         struct contents *contents;   /* what they read and wrote (content.h); NULL: nothing known */
         struct content_state begins; /* what its next command begins with */
         uint32_t last_exec, last_quiet, last_request;

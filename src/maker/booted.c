@@ -183,7 +183,8 @@ apply(struct transport *t, const struct plan_view *view, struct harden *harden)
                            .stand = PLAN_STAND,
                            .alive = -1,
                            .stream = -1,
-                           .disk = -1 };
+                           .disk = -1,
+                           .upper = -1 };
 
         harden->landlock_abi = landlock_abi(view);
         for (uint32_t i = 0; i < view->step_count; i++) {

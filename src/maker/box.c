@@ -748,7 +748,9 @@ rootfs_step(struct box *box, const struct step *s)
         int upper = make_inside(from, "upper"), work = make_inside(from, "work");
         int result = upper < 0 ? upper : work < 0 ? work : mount_overlay(box, upper, work);
 
-        if (upper >= 0)
+        if (result == 0 && (s->flags & STEP_OWNED) != 0)
+                box->upper = upper;
+        else if (upper >= 0)
                 (void)close(upper);
         if (work >= 0)
                 (void)close(work);

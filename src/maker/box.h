@@ -24,6 +24,7 @@ struct box {
         struct namespace_sockets sockets;
         /* a second descriptor of the private disk: pid 1 checks it for free space; -1: not kept */
         int disk;
+        int upper; /* what root inside writes to an image, above it; -1: not kept */
         int lower[PLAN_SOURCES_MAX]; /* attached layers of an image, the lowest first */
         size_t lower_count;
         /* where the workshop is attached: PLAN_STAND with a container runtime, else NULL: a place

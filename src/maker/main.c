@@ -291,6 +291,18 @@ run_relay(const struct host *h, const struct box *box, int control, uint32_t fir
         _exit(result < 0 ? EXIT_BROKEN : 0);
 }
 
+/* For rules for commands: the keeper sees what root inside has replaced. */
+static void
+pass_upper(struct box *box, int control)
+{
+        if (box->upper < 0)
+                return;
+        if (is_living)
+                (void)wire_send(control, WIRE_UPPER, NULL, 0, &box->upper, 1);
+        (void)close(box->upper);
+        box->upper = -1;
+}
+
 static _Noreturn void
 run_inside(const struct host *h, int control)
 {
@@ -306,7 +318,8 @@ run_inside(const struct host *h, int control)
                            .stand = h->runtime_directory ? PLAN_STAND : NULL,
                            .alive = -1,
                            .stream = -1,
-                           .disk = -1 };
+                           .disk = -1,
+                           .upper = -1 };
         struct harden harden = { -1, landlock_abi(h->view), { -1, false } };
         int result = 0;
         uint32_t i = h->done;
@@ -328,6 +341,7 @@ run_inside(const struct host *h, int control)
                 result = is_outside ? box_step(&box, &s) : harden_step(&harden, &s);
                 if (result < 0)
                         fail_inside(control, i, result);
+                pass_upper(&box, control);
         }
         if (harden.asked.listener >= 0)
                 harden.asked.listener = out_of_the_way(harden.asked.listener, &box);

@@ -454,7 +454,8 @@ build(const struct plan_view *view, int *ret_ns)
                            .watched = &none,
                            .sockets.control = -1,
                            .sockets.mapped = -1,
-                           .disk = -1 };
+                           .disk = -1,
+                           .upper = -1 };
         int result = unshare(CLONE_NEWNS) < 0 ? -errno : 0;
 
         *ret_ns = open("/proc/self/ns/mnt", O_RDONLY | O_CLOEXEC);

@@ -94,4 +94,5 @@ builder_rootfs(struct builder *b)
         set_text(s, r->ref);
         s->number = r->layer_count;
         s->flags |= b->plan->is_on_image && builder_uid(b) == 0 ? STEP_ON_IMAGE : 0u;
+        s->flags |= builder_uid(b) == 0 ? STEP_OWNED : 0u;
 }

@@ -35,8 +35,9 @@ enum step_flag {
          * directory where it is attached */
         STEP_SHARED = 1u << 11,
         STEP_RANGE = 1u << 12, /* MAP_UID, MAP_GID: STEP_RANGE_IDS ids; the maker writes the map */
-        STEP_REPLACE = 1u << 13,    /* FILE: in place of what the image has there */
-        STEP_OWNED = 1u << 14,      /* PRIVATE: belongs to the uid and gid number2 inside */
+        STEP_REPLACE = 1u << 13, /* FILE: in place of what the image has there */
+        /* PRIVATE: belongs to the uid and gid number2 inside; ROOTFS: root inside may write it */
+        STEP_OWNED = 1u << 14,
         STEP_BY_RUNTIME = 1u << 15, /* the container runtime does it, as its config.json says */
 };
 

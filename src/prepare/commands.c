@@ -127,7 +127,7 @@ prepare_programs(struct arena *arena, const struct prepared *p, const struct pre
         host_programs_init(programs, arena, AT_FDCWD);
         if (p->image)
                 return image_programs_open(arena, p->image->state, &p->image->held.record, p->spec,
-                                           !c->is_first, path, programs, e);
+                                           c, path, programs, e);
         roots = find_roots(arena, p);
         if (!roots)
                 return fail(e, ERROR_NO_MEMORY, "no memory to judge a command");

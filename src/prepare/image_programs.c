@@ -4,8 +4,8 @@
  * Room: prepare (joining). Touches: fd (the layers of the image, for reading).
  * Theory: over the host's programs a program is a file that commands cannot write, and here too.
  * The root of an agent is read-only except for mounts and private places, so what they do not cover
- * is the image for as long as the sandbox lives. Root may replace every file: the image says what a
- * name is before the first command, and not after.
+ * is the image for as long as the sandbox lives. Root may replace every file: before the first
+ * command the image says what a name is, and after it only where nothing lies above the image.
  */
 #include "prepare/image_programs.h"
 
@@ -28,7 +28,7 @@ static const char *const replaced[] = {
 struct image_names {
         struct image_view view;
         struct host_tree tree;
-        bool is_written;
+        bool is_written; /* anything could lie above the image */
 };
 
 static enum host_found
@@ -111,7 +111,7 @@ image_programs_view(struct arena *arena, const char *state, const struct image_r
 
 int
 image_programs_open(struct arena *arena, const char *state, const struct image_record *record,
-                    const struct spec *spec, bool is_written, const char *path,
+                    const struct spec *spec, const struct prepare_command *c, const char *path,
                     struct host_programs *programs, struct error *e)
 {
         struct image_names *names = arena_new(arena, struct image_names);
@@ -120,7 +120,11 @@ image_programs_open(struct arena *arena, const char *state, const struct image_r
                 return fail(e, ERROR_NO_MEMORY, "no memory for the programs of an image");
         if (image_programs_view(arena, state, record, spec, &names->view, e) < 0)
                 return -1;
-        names->is_written = is_written && spec_is_root(spec) && !is_off("written");
+        if (spec_is_root(spec) && !is_off("written")) {
+                names->is_written = !c->is_first && !c->upper;
+                if (c->upper && image_view_upper(&names->view, *c->upper) < 0)
+                        names->is_written = true;
+        }
         names->tree = (struct host_tree){ find, each, close_names, names };
         host_programs_inside(programs, &names->tree, path);
         return 0;

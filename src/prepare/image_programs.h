@@ -6,17 +6,18 @@
 
 #include "host/programs.h"
 #include "image/view.h"
-#include "spec/spec.h"
+#include "prepare/prepare.h"
 
 /*
  * `programs` looks names up in the image of `record`, in the directories of `path`. What a mount or
  * a private place of the sandbox covers is not known, as far as `spec` and the image say where it
- * is. `is_written`: commands have run that may have replaced every file (user: root); then nothing
- * is known. `state`: the state directory. The caller holds the image (image/hold.h), and ends with
- * host_programs_fini(). Errors: those of image_view_open(); ERROR_NO_MEMORY.
+ * is. With `user: root`, what root has written is not known either, by c->upper; without that
+ * nothing is known, unless c->is_first. `state`: the state directory. The caller holds the image
+ * (image/hold.h), and ends with host_programs_fini(). Errors: those of image_view_open();
+ * ERROR_NO_MEMORY.
  */
 int image_programs_open(struct arena *arena, const char *state, const struct image_record *record,
-                        const struct spec *spec, bool is_written, const char *path,
+                        const struct spec *spec, const struct prepare_command *c, const char *path,
                         struct host_programs *programs, struct error *e);
 
 /*

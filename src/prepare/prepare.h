@@ -178,7 +178,10 @@ struct prepare_command { /* the inputs of one command, beside its sandbox */
         char *const *host;
         const struct secret_values *secrets; /* fetched for this command; NULL: none */
         const char *actor;                   /* as in struct prepare_request */
-        bool is_first;  /* for rules: nothing has run in the sandbox, and nothing was written */
+        /* for rules, of a sandbox in which root may write its image: nothing has run there; or the
+         * directory with what was written, borrowed; or neither is known */
+        bool is_first;
+        const int *upper;
         bool keeps_all; /* tests only: passes everything of `host` */
 };
 

@@ -169,6 +169,10 @@ enum wire_kind {
         WIRE_STORED,
         /* keeper to box: wire/box.h */
         WIRE_BOX_VOLUMES,
+        /* what root inside writes to its image: maker's child to box, of one release always, and
+         * box to keeper: wire/box.h */
+        WIRE_UPPER,
+        WIRE_BOX_UPPER,
         WIRE_KIND_MAX
 };
 

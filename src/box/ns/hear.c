@@ -152,6 +152,8 @@ hear_from_guest(struct ns *ns, struct wire_message *m, const void *body)
         if (m->kind == WIRE_BOX_READY && m->len == 0) {
                 ns->has_begun = 1;
                 be_ready(ns);
+        } else if (m->kind == WIRE_UPPER && m->len == 0 && m->fd_count == 1) {
+                ns->engine.news->upper(ns->engine.box, take_fd(m));
         } else if (m->kind == WIRE_BOX_FAILED && m->len == sizeof(struct wire_failed)) {
                 say_make_failed(ns, body);
         } else if (m->kind == WIRE_CONNECTED && m->len == sizeof(struct wire_connected)) {
