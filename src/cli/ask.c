@@ -6,8 +6,10 @@
 #include "cli/ask.h"
 
 #include <inttypes.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "cli/commands.h"
 #include "cli/finding_print.h"
@@ -148,6 +150,20 @@ print_line(const char *label, const char *text)
         (void)printf("%-10s ", label);
         print_escaped(stdout, text, false);
         (void)fputc('\n', stdout);
+}
+
+bool
+ask_has_manifest(const char *directory)
+{
+        static const char *const names[] = { "SANDBOX.md", "WORKSPACE.md" };
+        char path[PATH_MAX + 16];
+
+        for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+                (void)snprintf(path, sizeof path, "%s/%s", directory, names[i]);
+                if (access(path, F_OK) == 0)
+                        return true;
+        }
+        return false;
 }
 
 void

@@ -73,6 +73,9 @@ int ask_json_existed(int existed);
 /* Prints {…} with one sandbox, or lines for people. Returns the exit status. */
 int print_sandbox(const struct ask *a, const struct carrel_sandbox *s);
 
+/* Does this directory have a SANDBOX.md or a WORKSPACE.md? */
+bool ask_has_manifest(const char *directory);
+
 /*
  * For people, when a sandbox is created or shown: what its manifest asks for and does not get. No
  * remarks on the file's style.

@@ -4,7 +4,6 @@
  * Room: cli (joining, program). Touches: fd (standard streams); libcarrel does the rest.
  */
 #include <string.h>
-#include <unistd.h>
 
 #include "cli/ask.h"
 #include "cli/commands.h"
@@ -47,7 +46,25 @@ workspace_of(const struct creating *c)
 {
         if (c->workspace || c->file)
                 return c->workspace;
-        return access("SANDBOX.md", F_OK) == 0 || access("WORKSPACE.md", F_OK) == 0 ? "." : NULL;
+        return ask_has_manifest(".") ? "." : NULL;
+}
+
+/* Nothing of a directory is there without a manifest. A template needs none. */
+static void
+print_unmounted(const struct creating *c, const char *workspace)
+{
+        if (c->is_quiet || c->ask.is_json || c->file || c->runtime ||
+            (workspace && ask_has_manifest(workspace)))
+                return;
+        (void)fputs("carrel: it mounts nothing, because there is no SANDBOX.md ", stderr);
+        if (workspace)
+                (void)fputs("in ", stderr);
+        print_escaped(stderr, workspace ? workspace : "here", false);
+        (void)fputs(" (carrel init", stderr);
+        if (workspace)
+                (void)fputc(' ', stderr);
+        print_escaped(stderr, workspace ? workspace : "", false);
+        (void)fputs(" writes one)\n", stderr);
 }
 
 static int
@@ -74,11 +91,7 @@ create(struct creating *c, const struct carrel_config *config)
         }
         if (!c->is_quiet)
                 print_sandbox_warnings(&c->ask, s);
-        if (!c->is_quiet && !c->ask.is_json && !config->workspace && !c->file && !c->runtime)
-                (void)fputs(
-                        "carrel: it mounts nothing, because there is no SANDBOX.md here (carrel "
-                        "init writes one)\n",
-                        stderr);
+        print_unmounted(c, config->workspace);
         carrel_free(s);
         return ask_close(&c->ask, status);
 }

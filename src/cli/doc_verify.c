@@ -125,9 +125,12 @@ conclude(struct doc_proving *p)
 
         if (p->a->only && p->counts[DOC_PROVEN] + p->counts[DOC_REFUTED] + p->counts[DOC_OUTSIDE] +
                                           p->counts[DOC_REMARK] ==
-                                  0)
+                                  0) {
                 (void)fail(&p->broken, ERROR_INVALID_ARGUMENT,
                            "--only: the document has no claim %.100s", p->a->only);
+                error_hint(&p->broken, "A claim is a section of the document, such as network, or "
+                                       "one of its fields: network.default");
+        }
         is_good = is_good && p->broken.code == ERROR_NONE;
 
         if (!p->a->is_json) {

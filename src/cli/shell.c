@@ -60,25 +60,11 @@ find_workspace(struct shell *s, struct error *e)
         return 0;
 }
 
-static bool
-has_manifest(const char *directory)
-{
-        static const char *const names[] = { "SANDBOX.md", "WORKSPACE.md" };
-        char path[PATH_MAX + 16];
-
-        for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-                (void)snprintf(path, sizeof path, "%s/%s", directory, names[i]);
-                if (access(path, F_OK) == 0)
-                        return true;
-        }
-        return false;
-}
-
 /* Creates it as `carrel create` would here. */
 static int
 create(struct shell *s, const char *name)
 {
-        bool is_mounted = s->workspace || has_manifest(s->path);
+        bool is_mounted = s->workspace || ask_has_manifest(s->path);
         struct carrel_config config = { .name = name, .workspace = is_mounted ? s->path : NULL };
         struct carrel_sandbox *made;
         struct carrel_error e;

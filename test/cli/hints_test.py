@@ -86,9 +86,9 @@ def mounts_nothing(d):
     with Workspace() as ws:
         os.mkdir(os.path.join(ws.path, "bare"))
         ws.write("SANDBOX.md", manifest())
-        for where, more, is_told in (("bare", (), True), ("bare", ("-q",), False), ("bare", ("--json",), False), ("bare", ("-w", ".."), False), (".", (), False)):
+        for where, more, is_told in (("bare", (), True), ("bare", ("-q",), False), ("bare", ("--json",), False), ("bare", ("-w", ".."), False), (".", (), False), (".", ("-w", "bare"), True)):
             done = subprocess.run([CARREL, *words, *more], cwd=os.path.join(ws.path, where), stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=ALWAYS, check=False)
-            check("create in %s %s: told that nothing is mounted: %s" % (where, " ".join(more), is_told), done.returncode == 0 and ("it mounts nothing, because there is no SANDBOX.md here" in done.stderr) == is_told, done.stderr)
+            check("create in %s %s: told that nothing is mounted: %s" % (where, " ".join(more), is_told), done.returncode == 0 and ("it mounts nothing, because there is no SANDBOX.md %s writes one)" % ("in bare (carrel init bare" if "bare" in more else "here (carrel init") in done.stderr) == is_told, done.stderr)
             carrel(ws, "stop", "--state", d.state, "m")
 
 

@@ -679,7 +679,7 @@ def page_is_true(d):
     id = line.split("approval ", 1)[-1].split(";")[0]
     shown = subprocess.run([CARREL, "approvals", "--state", d.state], capture_output=True, text=True)
     lines = [t for t in blocks[5].splitlines() if t.startswith("    ") and "sha256" not in t and "To answer" not in t]
-    check("docs/APPROVALS.md: its example waits, and shows its lines", len(lines) == 3 and all(t in shown.stdout.splitlines() for t in lines), shown)
+    check("docs/APPROVALS.md: its example waits, and shows its lines", len(lines) == 5 and all(t in shown.stdout.splitlines() for t in lines), shown)
     d.must("POST", "/v1/approvals/" + id, {"verdict": "approve"})
     check("and runs after the answer", "built" in child.communicate(timeout=PATIENCE)[0])
 
