@@ -271,6 +271,21 @@ a_list_gives_it_a_wall_and_one_device(void **state)
 }
 
 static void
+every_port_inside_is_free(void **state)
+{
+        struct bench b;
+
+        (void)state;
+        set_up(&b);
+        list_a_host(&b);
+        b.spec.provider = "local";
+        assert_false(plan_has_low_ports(&b.spec, &b.facts));
+        b.spec.provider = "microvm";
+        assert_true(plan_has_low_ports(&b.spec, &b.facts));
+        teardown(&b);
+}
+
+static void
 without_a_list_it_has_no_device(void **state)
 {
         struct bench b;
@@ -335,6 +350,7 @@ main(void)
                 cmocka_unit_test(a_saved_machine_has_the_same_devices),
                 cmocka_unit_test(a_machine_with_mounts_or_a_network_always_boots),
                 cmocka_unit_test(a_list_gives_it_a_wall_and_one_device),
+                cmocka_unit_test(every_port_inside_is_free),
                 cmocka_unit_test(without_a_list_it_has_no_device),
                 cmocka_unit_test(what_it_cannot_do_is_refused_by_name),
         };

@@ -61,7 +61,7 @@ plan_is_routed(const struct spec *spec)
 {
         const struct provider *p = spec->provider ? provider_find(spec->provider) : NULL;
 
-        return spec->wall.is_routed || (p && p->engine == PROVIDER_ENGINE_MACHINE);
+        return spec->wall.is_routed || (p && p->is_routed);
 }
 
 bool

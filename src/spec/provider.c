@@ -311,7 +311,8 @@ const struct provider providers[] = {
           PROVIDER_ISOLATES | PROVIDER_MILLICORES | PROVIDER_EGRESS,
           true,
           { machine_tier, NULL, machine_extra },
-          .cost = 4 },
+          .cost = 4,
+          .is_routed = true },
 #ifdef CARREL_TEST_SWITCHES
         { "example-fake", NULL, "workspace-close", "Plays a script: for tests.",
           PROVIDER_ENGINE_FAKE, "T4", "script",

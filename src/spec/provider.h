@@ -81,7 +81,8 @@ struct provider {
         const char *const *tries[PROVIDER_NEED_MAX];
         /* its commands are this program's, under the program's permission model; NULL: any */
         const char *interpreter;
-        unsigned cost; /* the order in which `auto` tries them; 0: only if a manifest names it */
+        unsigned cost;  /* the order in which `auto` tries them; 0: only if a manifest names it */
+        bool is_routed; /* every port inside is free, whatever network.egress lists */
 };
 
 extern const char *const provider_tiers[]; /* weakest first; ended by NULL */
