@@ -169,6 +169,9 @@ enum wire_kind {
         WIRE_STORED,
         /* keeper to box: wire/box.h */
         WIRE_BOX_VOLUMES,
+        /* the wall once more: wire/gate.h */
+        WIRE_GATE_QUOTA_ASK,
+        WIRE_GATE_QUOTA,
         WIRE_KIND_MAX
 };
 
