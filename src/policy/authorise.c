@@ -679,6 +679,22 @@ keep_day_bytes(struct asking *a, const struct bodies *b)
                        a->spec->provider);
 }
 
+/* A part of a block is never taken from a policy: what a block does not ask for it does not get. */
+static void
+warn_of_defaults(struct asking *a, const struct bodies *b)
+{
+        for (size_t i = 0; i < b->count; i++) {
+                const struct node *n = node_find(b->items[i].body, "defaults");
+                const char *path = arena_format(a->arena, "%s/defaults", b->items[i].path);
+
+                if (n && n->kind == NODE_MAP && n->len > 0)
+                        findings_warn(a->findings, "policy_defaults_ignored",
+                                      path ? path : "policy", n->line, n->column,
+                                      "the defaults of a policy are not applied: write what the "
+                                      "sandbox needs in its own block");
+        }
+}
+
 /* No policy at all: the owner of the machine may do it, and the owner is the one who asks. */
 static void
 ask_policy(struct asking *a)
@@ -690,6 +706,7 @@ ask_policy(struct asking *a)
         b = arena_new(a->arena, struct bodies);
         if (!b || gather_policies(a, b) < 0)
                 return;
+        warn_of_defaults(a, b);
         ask_action(a, b, "sandbox:execute");
         if (a->spec->egress_count > 0)
                 ask_action(a, b, "sandbox:network-egress");

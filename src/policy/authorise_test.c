@@ -386,6 +386,29 @@ limits_a_day_where_its_bytes_are_counted(void **state)
         }
 }
 
+/* Neither what a policy gives nor what it takes: the block says it all. */
+static void
+warns_that_defaults_of_a_policy_are_not_applied(void **state)
+{
+#define DEFAULTS(text)                                                                         \
+        "{provider: v, config: {}, policy: {inline: {default: allow, defaults: " text ", grants: " \
+        "[]}}}"
+        const struct spec *allowed;
+        struct error e;
+
+        (void)state;
+        assert_int_equal(judge("providers: {v: {isolated: true}}",
+                               DEFAULTS("{sandbox: {network_egress: [a.b.com]}}"), &allowed, &e),
+                         0);
+        assert_string_equal(findings.warnings->name, "policy_defaults_ignored");
+        assert_string_equal(findings.warnings->path, "policy/defaults");
+        assert_int_equal(allowed->egress_count, 0);
+        assert_int_equal(
+                judge("providers: {v: {isolated: true}}", DEFAULTS("{}"), &allowed, &e), 0);
+        for (const struct warning *w = findings.warnings; w; w = w->next)
+                assert_string_not_equal(w->name, "policy_defaults_ignored");
+}
+
 static void
 knows_names_that_must_not_pass(void **state)
 {
@@ -433,6 +456,7 @@ main(void)
                 cmocka_unit_test(asks_within_the_bounds_of_the_host),
                 cmocka_unit_test(names_each_limit_it_cannot_hold),
                 cmocka_unit_test(limits_a_day_where_its_bytes_are_counted),
+                cmocka_unit_test(warns_that_defaults_of_a_policy_are_not_applied),
                 cmocka_unit_test(knows_names_that_must_not_pass),
         };
         int failed = cmocka_run_group_tests(tests, NULL, NULL);

@@ -8,7 +8,8 @@
 #include <string.h>
 
 static const char *const values[] = { "max", "value", "limit", "count", NULL };
-static const char *const others[] = { "kind", "id", "description", "metadata", NULL };
+static const char *const others[] = { "kind",  "id",         "description", "metadata",
+                                      "scope", "applies_to", NULL };
 
 static bool
 is_one_of(const char *const *names, const char *name)
@@ -34,10 +35,39 @@ rate_limit_value(const struct node *limit)
         return found && found->kind == NODE_INT && found->integer >= 0 ? found : NULL;
 }
 
+/* Is it counted for each owner? No other scope is counted here. */
+static bool
+scope_is_user(const struct node *limit)
+{
+        const struct node *scope = node_find(limit, "scope");
+
+        return !scope || scope->kind == NODE_NULL || node_is_text(scope, "user");
+}
+
+/* Does it apply to the action that its kind limits? Without actions it applies to each of them. */
+static bool
+applies_to_its_action(const struct node *limit)
+{
+        const struct node *list = node_find(limit, "applies_to");
+        const char *own = node_is_text(node_find(limit, "kind"), RATE_DAY_BYTES_KIND)
+                                  ? "sandbox:network-egress"
+                                  : "sandbox:execute";
+
+        if (!list || list->kind == NODE_NULL || (list->kind == NODE_LIST && list->len == 0))
+                return true;
+        if (list->kind != NODE_LIST)
+                return false;
+        node_each(item, list) if (node_is_text(item, own) || node_is_text(item, "sandbox:*") ||
+                                  node_is_text(item, "*")) return true;
+        return false;
+}
+
 /* `also`: a member more that is known; NULL: none. */
 static bool
 members_are_known(const struct node *limit, const char *also)
 {
+        if (!scope_is_user(limit) || !applies_to_its_action(limit))
+                return false;
         node_each(member, limit)
         {
                 if (!is_one_of(values, member->key) && !is_one_of(others, member->key) &&

@@ -4,8 +4,9 @@
  *     limits: [{kind: rate-tool-calls, max: 60, per: minute}]    # second, minute, hour, day
  *     limits: [{kind: max-egress-bytes-per-day, max: 1000000}]
  *
- * AIP-38 names the kinds and the periods, and not the members: `max` (also value, limit, count) and
- * `per` are used. A limit with any other member is not understood, and never holds.
+ * The number is `value` (also max, limit, count). `scope` may be `user`, which is the owner, and
+ * `applies_to` may name the action that the kind limits. A limit with any other member or value is
+ * not understood, and never holds. Source: the draft of AIP-38's schema.
  */
 #ifndef CARREL_POLICY_RATE_H
 #define CARREL_POLICY_RATE_H

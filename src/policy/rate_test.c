@@ -28,6 +28,15 @@ limits_are_read(void **state)
                 { "{kind: rate-tool-calls, max: 5, per: day, tool: shell}", 0, 0 },
                 { "{kind: max-concurrent-sandboxes, max: 5, per: day}", 0, 0 },
                 { "{max: 5, per: day}", 0, 0 },
+                { "{kind: rate-tool-calls, max: 5, per: day, scope: user}", 5, 86400000 },
+                { "{kind: rate-tool-calls, max: 5, per: day, scope: org}", 0, 0 },
+                { "{kind: rate-tool-calls, max: 5, per: day, applies_to: []}", 5, 86400000 },
+                { "{kind: rate-tool-calls, max: 5, per: day, applies_to: ['secrets:reveal', "
+                  "'sandbox:execute']}",
+                  5, 86400000 },
+                { "{kind: rate-tool-calls, max: 5, per: day, applies_to: ['secrets:*']}", 0, 0 },
+                { "{kind: rate-tool-calls, max: 5, per: day, applies_to: 'sandbox:execute'}", 0,
+                  0 },
         };
         const struct node *limit;
         struct spec_rate rate;
@@ -81,6 +90,15 @@ the_least_limit_on_a_day_counts(void **state)
                 { "limits: [{kind: max-egress-bytes-per-day, max: 9}, {kind: other, max: 1}, "
                   "{kind: max-egress-bytes-per-day, limit: 7}]",
                   7 },
+                { "limits: [{kind: max-egress-bytes-per-day, value: 5, scope: user, applies_to: "
+                  "['sandbox:network-egress']}]",
+                  5 },
+                { "limits: [{kind: max-egress-bytes-per-day, value: 5, applies_to: ['*']}]", 5 },
+                { "limits: [{kind: max-egress-bytes-per-day, value: 5, applies_to: "
+                  "['sandbox:execute']}]",
+                  SPEC_UNSET },
+                { "limits: [{kind: max-egress-bytes-per-day, value: 5, scope: workspace}]",
+                  SPEC_UNSET },
                 { "limits: [{kind: max-egress-bytes-per-day}]", SPEC_UNSET },
                 { "limits: [{kind: max-egress-bytes-per-day, max: -1}]", SPEC_UNSET },
                 { "limits: [{kind: max-egress-bytes-per-day, max: '1'}]", SPEC_UNSET },
