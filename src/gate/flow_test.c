@@ -336,6 +336,35 @@ held_bytes_are_of_the_day_too(void **state)
 }
 
 static void
+what_waits_in_a_pipe_is_of_the_day_too(void **state)
+{
+        static char block[BLOCK];
+        enum flow_state now = FLOW_LATER;
+        struct loop *loop;
+        uint64_t passed;
+
+        (void)state;
+        assert_int_equal(loop_new(&loop), 0);
+        quota_begin(&the_wall.quota, loop, note_question);
+        quota_need(&the_wall.quota, true);
+        assert_int_equal(quota_room(&the_wall.quota, 1), 0);
+        permit(UINT64_MAX / 2);
+        while (flow.piped == 0 || now != FLOW_WAITS) { /* until the receiver is full */
+                (void)send(sender, block, sizeof block, MSG_NOSIGNAL | MSG_DONTWAIT);
+                now = pump();
+        }
+        /* another connection of the wall sends the rest */
+        quota_take(&the_wall.quota, UINT64_MAX / 2);
+        passed = the_wall.counted.out;
+        while (recv(receiver, block, sizeof block, MSG_DONTWAIT) > 0)
+                continue;
+        assert_int_equal(pump(), FLOW_LATER);
+        assert_true(flow.piped > 0 && the_wall.counted.out == passed);
+        quota_end(&the_wall.quota);
+        loop_free(loop);
+}
+
+static void
 a_used_up_bandwidth_waits(void **state)
 {
         (void)state;
@@ -416,6 +445,8 @@ main(void)
                 cmocka_unit_test_setup_teardown(the_cap_on_bytes_ends_it, begin, finish),
                 cmocka_unit_test_setup_teardown(no_byte_passes_beyond_the_day, begin, finish),
                 cmocka_unit_test_setup_teardown(nor_does_one_without_a_pipe, begin, finish),
+                cmocka_unit_test_setup_teardown(what_waits_in_a_pipe_is_of_the_day_too, begin,
+                                                finish),
                 cmocka_unit_test_setup_teardown(held_bytes_are_of_the_day_too, begin, finish),
                 cmocka_unit_test_setup_teardown(a_used_up_bandwidth_waits, begin, finish),
                 cmocka_unit_test_setup_teardown(a_reset_is_passed_on, begin, finish),
