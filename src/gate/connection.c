@@ -285,7 +285,7 @@ static bool
 can_answer(const struct connection *c)
 {
         return c->in.answers && !c->in.answers->is_unknown && c->out.reason != DENIAL_BYTES &&
-               !c->out.waits;
+               !quota_is_closed(&c->wall->quota) && !c->out.waits;
 }
 
 /* True: the last owed answer has passed, so the refusal is next. */
@@ -323,12 +323,28 @@ pump_out(struct connection *c)
         return flow_send_rest(&c->out);
 }
 
+/* Refuses it in words, as before its dial, if no byte has passed yet. */
+static bool
+is_refused_unsent(struct connection *c)
+{
+        const struct quota *q = &c->wall->quota;
+
+        if (!quota_is_closed(q) || c->out.passed > 0 || c->in.passed > 0)
+                return false;
+        c->late = q->reason;
+        connection_tell(c, c->late, NULL);
+        answer_late(c);
+        return true;
+}
+
 static void
 relay_pump(struct connection *c)
 {
         enum flow_state out, in;
         bool had_to_wait;
 
+        if (is_refused_unsent(c))
+                return;
         c->out.is_last = c->in.is_shut;
         out = pump_out(c);
         if (out == FLOW_BROKEN) {
@@ -429,6 +445,10 @@ connection_dial(struct connection *c)
         int fd = c->client.fd;
 
         greeting_fini(c);
+        if (quota_is_closed(&c->wall->quota)) {
+                connection_deny(c, c->wall->quota.reason, NULL);
+                return;
+        }
         if (!take_socket(c)) {
                 connection_deny(c, DENIAL_TOO_MANY, NULL);
                 return;
@@ -728,6 +748,13 @@ connection_recheck_all(struct wall *w)
                         dial_hold(c->dial, true);
                 note(c);
         }
+}
+
+void
+connection_go_on_all(struct wall *w)
+{
+        for (struct connection *c = w->connections; c; c = c->next)
+                note(c);
 }
 
 /* -- its turn ---------------------------------------------------------------------------------- */

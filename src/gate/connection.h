@@ -21,6 +21,9 @@ struct connection *connection_report(struct connection *c);
  */
 void connection_recheck_all(struct wall *w);
 
+/* The keeper has answered about the bytes of the day: each of them gets its turn. */
+void connection_go_on_all(struct wall *w);
+
 /* Frees the connections that ended in this turn. */
 void connection_reap(struct gate *g);
 

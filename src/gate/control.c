@@ -5,7 +5,8 @@
  * Theory: the gate trusts the keeper, but still validates every message. An inconsistent message
  * ends the gate, and its parent restarts it. A keeper that does not read ends nothing (Q1,
  * keeper/peer.h). The queue for it is short: the one answer that is due, because the gate reads no
- * further message meanwhile, and one message for each wall that was lost.
+ * further message meanwhile, and for each wall one message that it was lost, one that gives bytes
+ * back and one that asks for more.
  */
 #include "gate/control.h"
 
@@ -15,6 +16,7 @@
 #include <string.h>
 #include <sys/epoll.h>
 
+#include "gate/connection.h"
 #include "gate/wall_life.h"
 
 enum { CONTROL_BATCH = 64, SERVERS_MAX = 4096, BODY_MAX = GATE_POLICY_MAX + 4096 };
@@ -182,6 +184,37 @@ hear_number(struct gate *g, const struct wire_message *m, const char *body)
         return 0;
 }
 
+static void
+ask_quota(struct gate *g, uint32_t wall, const struct wire_gate_quota_ask *ask)
+{
+        struct wire_gate_quota_ask said = *ask;
+
+        said.wall = wall;
+        say(g, WIRE_GATE_QUOTA_ASK, &said, sizeof said);
+}
+
+static int
+hear_quota(struct gate *g, const struct wire_message *m, const char *body)
+{
+        struct wire_gate_quota answer;
+        struct wall *w;
+
+        if (m->len != sizeof answer)
+                return -EPROTO;
+        memcpy(&answer, body, sizeof answer);
+        w = wall_find(g, answer.wall);
+        if (!w && answer.bytes > 0) /* dropped meanwhile */
+                ask_quota(g, answer.wall,
+                          &(struct wire_gate_quota_ask){ .number = answer.number,
+                                                         .left = answer.bytes });
+        if (!w)
+                return 0;
+        if (quota_hear(&w->quota, &answer) < 0)
+                return -EPROTO;
+        connection_go_on_all(w);
+        return 0;
+}
+
 static int
 hear(struct gate *g, struct wire_message *m, const char *body, bool has_fds)
 {
@@ -194,6 +227,8 @@ hear(struct gate *g, struct wire_message *m, const char *body, bool has_fds)
         case WIRE_GATE_DROP:
         case WIRE_GATE_USAGE:
                 return hear_number(g, m, body);
+        case WIRE_GATE_QUOTA:
+                return hear_quota(g, m, body);
         default:
                 return -EPROTO;
         }
@@ -236,6 +271,7 @@ int
 control_open(struct gate *g, int fd)
 {
         g->lost = lose;
+        g->ask_quota = ask_quota;
         wire_queue_init(&g->said, fd, 0, 0);
         return loop_watch_add(g->loop, &g->control, fd, EPOLLIN, control_ready);
 }

@@ -119,6 +119,18 @@ count_bytes(struct flow *f, size_t len)
         return wall_count_bytes(f->wall, f->is_out, len);
 }
 
+/* True: nothing may leave today, and the flow has its reason. */
+static bool
+is_closed(struct flow *f)
+{
+        const struct quota *q = &f->wall->quota;
+
+        if (!f->is_out || !quota_is_closed(q))
+                return false;
+        f->reason = q->reason;
+        return true;
+}
+
 /* -- held bytes -------------------------------------------------------------------------------- */
 
 /* Sends bytes that may pass. False: broken or refused. */
@@ -128,9 +140,12 @@ send_held(struct flow *f, bool *moved)
         struct held *h = &f->hold;
 
         while (h->at < h->judged && f->to_ready) {
-                ssize_t sent = send(f->to, h->bytes + h->at, h->judged - h->at,
-                                    MSG_NOSIGNAL | MSG_DONTWAIT);
+                size_t len = wall_may_send(f->wall, f->is_out, h->judged - h->at);
+                ssize_t sent;
 
+                if (len == 0)
+                        return !is_closed(f);
+                sent = send(f->to, h->bytes + h->at, len, MSG_NOSIGNAL | MSG_DONTWAIT);
                 if (sent < 0 && !is_wait(errno))
                         return false;
                 if (sent < 0) {
@@ -281,12 +296,15 @@ static bool
 copy_some(struct flow *f, size_t allowed, bool *moved)
 {
         static char bytes[COPY_MAX];
+        size_t most = allowed < sizeof bytes ? allowed : sizeof bytes;
         ssize_t got, sent;
 
         if (!f->from_ready || f->has_end || !f->to_ready)
                 return true;
-        got = recv(f->from, bytes, allowed < sizeof bytes ? allowed : sizeof bytes,
-                   MSG_PEEK | MSG_DONTWAIT);
+        most = wall_may_send(f->wall, f->is_out, most); /* held bytes may have been sent just now */
+        if (most == 0)
+                return true;
+        got = recv(f->from, bytes, most, MSG_PEEK | MSG_DONTWAIT);
         if (got <= 0) {
                 f->has_end = got == 0;
                 *moved = got == 0;
@@ -339,13 +357,14 @@ splice_in(struct flow *f, size_t allowed, bool *moved)
 static bool
 splice_out(struct flow *f, bool *moved)
 {
+        size_t len = f->piped > 0 && f->to_ready ? wall_may_send(f->wall, f->is_out, f->piped) : 0;
         ssize_t sent;
 
-        if (f->piped == 0 || !f->to_ready)
+        if (len == 0)
                 return true;
         /* Before an end nothing is urgent: with SPLICE_F_MORE the last bytes and the end become one
          * packet. pass_end() follows. */
-        sent = splice(f->pipe->out, NULL, f->to, NULL, f->piped,
+        sent = splice(f->pipe->out, NULL, f->to, NULL, len,
                       SPLICE_F_MOVE | SPLICE_F_NONBLOCK | (f->has_end ? SPLICE_F_MORE : 0));
         if (sent < 0) {
                 f->to_ready = errno == EINTR;
@@ -409,9 +428,19 @@ flow_send_rest(struct flow *f)
         return f->hold.at < f->hold.judged ? FLOW_WAITS : FLOW_OVER;
 }
 
+/* Are there bytes that only the day's limit holds back, until more of it is here? */
+static bool
+waits_for_quota(const struct flow *f)
+{
+        return (f->piped > 0 || f->hold.at < f->hold.judged || f->from_ready) && f->to_ready &&
+               wall_may_send(f->wall, f->is_out, 1) == 0;
+}
+
 enum flow_state
 flow_pump(struct flow *f)
 {
+        if (is_closed(f))
+                return FLOW_REFUSED;
         if (f->is_shut)
                 return FLOW_OVER;
         if (!judge_held(f))
@@ -437,7 +466,7 @@ flow_pump(struct flow *f)
                 if (f->is_shut)
                         return FLOW_OVER;
                 if (!moved)
-                        return FLOW_WAITS;
+                        return waits_for_quota(f) ? FLOW_LATER : FLOW_WAITS;
                 turn_use(&f->wall->turn, TURN_JOB);
                 if (turn_is_used(&f->wall->turn))
                         break;

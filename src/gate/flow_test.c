@@ -246,6 +246,124 @@ the_cap_on_bytes_ends_it(void **state)
         assert_int_equal(flow.reason, DENIAL_BYTES);
 }
 
+static int asked;
+
+static void
+note_question(struct quota *q, const struct wire_gate_quota_ask *ask)
+{
+        asked++;
+}
+
+/* Gives the wall so many bytes of the day; 0: none until the day ends. */
+static void
+permit(uint64_t bytes)
+{
+        const struct wire_gate_quota m = { .number = 1, .bytes = bytes, .until_ms = LOOP_NEVER };
+
+        assert_int_equal(quota_hear(&the_wall.quota, &m), 0);
+}
+
+static void
+send_within_the_day(void)
+{
+        struct loop *loop;
+
+        asked = 0;
+        assert_int_equal(loop_new(&loop), 0);
+        quota_begin(&the_wall.quota, loop, note_question);
+        quota_need(&the_wall.quota, true);
+        send_text("1234567890");
+        assert_int_equal(pump(), FLOW_LATER);
+        assert_true(asked == 1 && the_wall.counted.out == 0);
+        permit(4);
+        assert_int_equal(pump(), FLOW_LATER);
+        expect_text("1234");
+        assert_true(asked == 2 && the_wall.counted.out == 4);
+        permit(3);
+        assert_int_equal(pump(), FLOW_LATER);
+        expect_text("567");
+        permit(0);
+        assert_int_equal(pump(), FLOW_REFUSED);
+        assert_true(flow.reason == DENIAL_DAY_BYTES && the_wall.counted.out == 7);
+        /* what comes back is of no wall's day, and a flow that has nothing to send is closed too */
+        flow.is_out = false;
+        assert_int_equal(pump(), FLOW_WAITS);
+        expect_text("890");
+        flow.is_out = true;
+        assert_int_equal(pump(), FLOW_REFUSED);
+        quota_end(&the_wall.quota);
+        loop_free(loop);
+}
+
+static void
+no_byte_passes_beyond_the_day(void **state)
+{
+        (void)state;
+        send_within_the_day();
+}
+
+static void
+nor_does_one_without_a_pipe(void **state)
+{
+        (void)state;
+        the_gate.pipes.max = 0;
+        send_within_the_day();
+}
+
+static void
+held_bytes_are_of_the_day_too(void **state)
+{
+        struct loop *loop;
+
+        (void)state;
+        asked = 0;
+        assert_int_equal(loop_new(&loop), 0);
+        quota_begin(&the_wall.quota, loop, note_question);
+        quota_need(&the_wall.quota, true);
+        assert_true(held_make_room(&flow));
+        memcpy(flow.hold.bytes, "greeting", 8);
+        flow.hold.len = flow.hold.judged = 8;
+        assert_int_equal(pump(), FLOW_LATER);
+        permit(5);
+        assert_int_equal(pump(), FLOW_LATER);
+        expect_text("greet");
+        permit(0);
+        assert_int_equal(flow_send_rest(&flow), FLOW_BROKEN);
+        assert_int_equal(pump(), FLOW_REFUSED);
+        assert_int_equal(the_wall.counted.out, 5);
+        quota_end(&the_wall.quota);
+        loop_free(loop);
+}
+
+static void
+what_waits_in_a_pipe_is_of_the_day_too(void **state)
+{
+        static char block[BLOCK];
+        enum flow_state now = FLOW_LATER;
+        struct loop *loop;
+        uint64_t passed;
+
+        (void)state;
+        assert_int_equal(loop_new(&loop), 0);
+        quota_begin(&the_wall.quota, loop, note_question);
+        quota_need(&the_wall.quota, true);
+        assert_int_equal(quota_room(&the_wall.quota, 1), 0);
+        permit(UINT64_MAX / 2);
+        while (flow.piped == 0 || now != FLOW_WAITS) { /* until the receiver is full */
+                (void)send(sender, block, sizeof block, MSG_NOSIGNAL | MSG_DONTWAIT);
+                now = pump();
+        }
+        /* another connection of the wall sends the rest */
+        quota_take(&the_wall.quota, UINT64_MAX / 2);
+        passed = the_wall.counted.out;
+        while (recv(receiver, block, sizeof block, MSG_DONTWAIT) > 0)
+                continue;
+        assert_int_equal(pump(), FLOW_LATER);
+        assert_true(flow.piped > 0 && the_wall.counted.out == passed);
+        quota_end(&the_wall.quota);
+        loop_free(loop);
+}
+
 static void
 a_used_up_bandwidth_waits(void **state)
 {
@@ -325,6 +443,11 @@ main(void)
                 cmocka_unit_test_setup_teardown(a_slow_reader_loses_nothing, begin, finish),
                 cmocka_unit_test_setup_teardown(without_a_pipe_bytes_are_copied, begin, finish),
                 cmocka_unit_test_setup_teardown(the_cap_on_bytes_ends_it, begin, finish),
+                cmocka_unit_test_setup_teardown(no_byte_passes_beyond_the_day, begin, finish),
+                cmocka_unit_test_setup_teardown(nor_does_one_without_a_pipe, begin, finish),
+                cmocka_unit_test_setup_teardown(what_waits_in_a_pipe_is_of_the_day_too, begin,
+                                                finish),
+                cmocka_unit_test_setup_teardown(held_bytes_are_of_the_day_too, begin, finish),
                 cmocka_unit_test_setup_teardown(a_used_up_bandwidth_waits, begin, finish),
                 cmocka_unit_test_setup_teardown(a_reset_is_passed_on, begin, finish),
                 cmocka_unit_test_setup_teardown(a_held_greeting_is_bounded, begin, finish),

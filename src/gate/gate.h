@@ -14,6 +14,7 @@
 #include "gate/resolver.h"
 #include "gate/turn.h"
 #include "loop/loop.h"
+#include "wire/gate.h"
 #include "wire/queue.h"
 
 enum {
@@ -52,6 +53,8 @@ struct gate {
         struct wire_queue said; /* messages that wait for the control socket; gate/control.c */
         /* Drops a wall that its box gave up; the keeper may add it again (gate/control.c). */
         void (*lost)(struct wall *w);
+        /* Sends it for the wall with this number. */
+        void (*ask_quota)(struct gate *g, uint32_t wall, const struct wire_gate_quota_ask *ask);
         bool is_over;
 };
 

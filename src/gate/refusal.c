@@ -66,6 +66,7 @@ status_of(enum denial reason)
                 return 400;
         case DENIAL_TOO_MANY:
         case DENIAL_BYTES:
+        case DENIAL_DAY_BYTES:
                 return 429;
         default:
                 return 403;

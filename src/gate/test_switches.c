@@ -15,7 +15,7 @@ void
 switches_read(void)
 {
         static const char *const words[SWITCH_MAX] = { "names",   "connection", "evidence", "judge",
-                                                       "address", "change",     "caps" };
+                                                       "address", "change",     "caps",     "day" };
         const char *text = getenv("CARREL_TEST_GATE_OFF");
 
         while (text && *text != '\0') {

@@ -15,6 +15,7 @@ enum gate_switch {
         SWITCH_ADDRESS,    /* private and other addresses */
         SWITCH_CHANGE,     /* ends relays when the list changes */
         SWITCH_CAPS,       /* connections, bytes, names */
+        SWITCH_DAY,        /* the bytes of a day */
         SWITCH_MAX
 };
 

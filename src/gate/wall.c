@@ -59,10 +59,17 @@ refill(struct bucket *b, uint64_t per_second, uint64_t most)
 }
 
 size_t
+wall_may_send(struct wall *w, bool is_out, size_t want)
+{
+        return is_out ? quota_room(&w->quota, want) : want;
+}
+
+size_t
 wall_allowance(struct wall *w, bool is_out, size_t want)
 {
         struct bucket *b = is_out ? &w->out : &w->in;
 
+        want = wall_may_send(w, is_out, want);
         if (w->caps.bytes_per_second == 0)
                 return want;
         refill(b, w->caps.bytes_per_second, w->caps.bytes_per_second / 4 + 1500);
@@ -76,6 +83,8 @@ wall_count_bytes(struct wall *w, bool is_out, size_t len)
         uint64_t cap = is_out ? w->caps.bytes_out : w->caps.bytes_in;
 
         counted_add(&w->counted, is_out, len);
+        if (is_out)
+                quota_take(&w->quota, len);
         turn_use(&w->turn, len / TURN_BYTES);
         b->tokens -= len < b->tokens ? len : b->tokens;
         return cap == 0 || (is_out ? w->counted.out : w->counted.in) <= cap ||

@@ -10,6 +10,7 @@
 #include "gate/counted.h"
 #include "gate/gate.h"
 #include "gate/policy.h"
+#include "gate/quota.h"
 #include "wire/gate.h"
 #include "wire/message.h"
 
@@ -59,6 +60,7 @@ struct wall {
         struct bucket fresh; /* how many new names are allowed now */
         struct denials denials;
         struct counted counted; /* the bytes that passed */
+        struct quota quota;     /* those that may still be sent today */
         struct allowed allowed;
         struct question *questions;
         size_t question_count;
@@ -77,9 +79,11 @@ void wall_tell_named(struct wall *w, uint32_t index, const char *host, bool is_r
 
 /*
  * wall_allowance(): how many of `want` bytes may pass now; 0: none, ask again soon.
- * wall_count_bytes() counts passed bytes; false: the cap on bytes is reached.
+ * wall_may_send(): how many of those that were read already. wall_count_bytes() counts passed
+ * bytes; false: the cap on bytes is reached.
  */
 size_t wall_allowance(struct wall *w, bool is_out, size_t want);
+size_t wall_may_send(struct wall *w, bool is_out, size_t want);
 bool wall_count_bytes(struct wall *w, bool is_out, size_t len);
 
 /*

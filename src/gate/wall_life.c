@@ -183,6 +183,7 @@ close_all(struct wall *w)
 
         denials_end(w);
         counted_end(&w->counted);
+        quota_end(&w->quota);
         for (struct connection *c = w->connections; c; c = connection_report(c))
                 continue;
         allowed_end(&w->allowed);
@@ -214,6 +215,14 @@ wall_free(struct wall *w)
         free(w);
 }
 
+static void
+ask_quota(struct quota *q, const struct wire_gate_quota_ask *ask)
+{
+        struct wall *w = (struct wall *)((char *)q - offsetof(struct wall, quota));
+
+        w->gate->ask_quota(w->gate, w->number, ask);
+}
+
 int
 wall_add(struct gate *g, const struct wire_gate_policy *head, struct policy *take_policy,
          const struct wall_listener *listeners, struct wire_message *take_fds)
@@ -231,8 +240,10 @@ wall_add(struct gate *g, const struct wire_gate_policy *head, struct policy *tak
         denials_begin(w);
         allowed_begin(&w->allowed, g->loop, &w->link, &w->diag);
         counted_begin(&w->counted, g->loop, &w->link, &w->caps);
+        quota_begin(&w->quota, g->loop, ask_quota);
         w->policy = take_policy;
         w->caps = caps_of(&head->caps);
+        quota_need(&w->quota, w->caps.needs_quota != 0);
         w->names = names_new(w->caps.names);
         resolver_join(g->resolver, &w->asked);
         fair_share_join(&g->sockets, &w->sockets);
@@ -264,6 +275,7 @@ wall_set(struct wall *w, const struct wire_gate_policy *head, struct policy *tak
         policy_unref(w->policy);
         w->policy = take_policy;
         w->caps = caps_of(&head->caps);
+        quota_need(&w->quota, w->caps.needs_quota != 0);
         if (!switch_is_off(SWITCH_CHANGE))
                 connection_recheck_all(w);
 }

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "keeper/approval.h"
+#include "keeper/day.h"
 #include "keeper/op.h"
 #include "keeper/sandbox.h"
 #include "keeper/usage.h"
@@ -47,7 +48,7 @@ known(struct record_writer *w, enum field_tag tag, uint64_t value, uint64_t unit
 }
 
 static void
-write_owner(struct record_writer *w, const struct store_usage *row)
+write_owner(struct record_writer *w, const struct store_usage *row, uint64_t day_bytes)
 {
         size_t mark = record_open(w, FIELD_OWNERS);
 
@@ -61,13 +62,16 @@ write_owner(struct record_writer *w, const struct store_usage *row)
         known(w, FIELD_OUTPUT_TOTAL, row->output_bytes, 1);
         known(w, FIELD_BYTES_OUT, row->egress_out, 1);
         known(w, FIELD_BYTES_IN, row->egress_in, 1);
+        known(w, FIELD_DAY_BYTES, day_bytes, 1);
         record_close(w, mark);
 }
 
 struct owners {
+        const struct keeper *keeper;
         struct record_writer *w;
         unsigned count;
         struct store_usage others; /* owner NULL: no further owner */
+        uint64_t others_day;
 };
 
 static void
@@ -85,7 +89,7 @@ each_owner(void *context, const struct store_usage *row)
 
         if (o->count < OWNERS_MAX && strcmp(row->owner, others_name) != 0) {
                 o->count++;
-                write_owner(o->w, row);
+                write_owner(o->w, row, day_bytes(o->keeper, row->owner));
                 return 0;
         }
         o->others.owner = others_name;
@@ -96,13 +100,16 @@ each_owner(void *context, const struct store_usage *row)
         add(&o->others.output_bytes, row->output_bytes);
         add(&o->others.egress_out, row->egress_out);
         add(&o->others.egress_in, row->egress_in);
+        add(&o->others_day, day_bytes(o->keeper, row->owner));
         return 0;
 }
 
 static int
 write_owners(struct record_writer *w, const struct keeper *k, struct error *e)
 {
-        struct owners owners = { .w = w,
+        struct owners owners = { .keeper = k,
+                                 .w = w,
+                                 .others_day = STORE_UNKNOWN,
                                  .others = { .wall_ms = STORE_UNKNOWN,
                                              .cpu_ns = STORE_UNKNOWN,
                                              .memory_kb_ms = STORE_UNKNOWN,
@@ -114,7 +121,7 @@ write_owners(struct record_writer *w, const struct keeper *k, struct error *e)
         if (store_usage_owners(k->store, each_owner, &owners, e) < 0)
                 return -1;
         if (owners.others.owner)
-                write_owner(w, &owners.others);
+                write_owner(w, &owners.others, owners.others_day);
         return 0;
 }
 

@@ -95,7 +95,7 @@ publish_refused_secret(struct sandbox *s, const struct error *e)
 static bool
 count_usage(const struct sandbox *s, struct grant_usage *ret)
 {
-        *ret = (struct grant_usage){ 0, GRANT_USAGE_EACH, GRANT_USAGE_UNKNOWN };
+        *ret = (struct grant_usage){ 0, GRANT_USAGE_EACH, GRANT_USAGE_EACH };
         for (const struct sandbox *other = s->keeper->first; other && s->row.owner;
              other = other->next)
                 ret->sandboxes += other != s && other->state != SANDBOX_FAILED &&

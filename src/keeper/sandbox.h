@@ -288,6 +288,7 @@ struct box {
         struct loop_timer again;  /* retries giving the wall to the gate */
         unsigned lost;            /* times in short succession that the gate dropped it */
         uint64_t lost_ms;         /* when it last did */
+        uint64_t day_told; /* the last day whose bytes were used up, as it was published (day.h) */
         /* waiting for room in the gate's queue: for a newer list, or for the wall itself */
         bool list_waits, wall_waits;
         struct calls listing; /* calls that wait until the gate acknowledges the list */

@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "keeper/day.h"
 #include "keeper/sandbox.h"
 #include "plan/wall.h"
 #include "prepare/caps.h"
@@ -64,6 +65,7 @@ static void
 let_gate_go(struct keeper *k)
 {
         peer_close(&k->gate);
+        day_forget();
         for (struct box *b = k->boxes; b; b = b->next) {
                 b->wall = 0;
                 b->list_waits = b->wall_waits = false;
@@ -154,6 +156,7 @@ on_gate(struct peer *p, uint32_t events)
         while ((result = p->is_broken ? 0 : wire_receive(p->fd, 0, &m, body, sizeof body)) > 0) {
                 const struct wire_gate_added *added = (const void *)body;
                 const struct wire_number *dropped = (const void *)body;
+                const struct wire_gate_quota_ask *ask = (const void *)body;
                 struct box *b = NULL;
 
                 wire_message_close(&m);
@@ -163,6 +166,9 @@ on_gate(struct peer *p, uint32_t events)
                 else if (m.kind == WIRE_GATE_DROPPED && m.len == sizeof *dropped &&
                          (b = find_wall(k, (uint32_t)dropped->number)))
                         on_dropped(b);
+                else if (m.kind == WIRE_GATE_QUOTA_ASK && m.len == sizeof *ask &&
+                         day_hear(k, find_wall(k, ask->wall), ask) < 0)
+                        break;
         }
         if (result != -EAGAIN)
                 let_gate_go(k);
@@ -271,6 +277,7 @@ write_list(struct box *b, const struct wall_listener *listeners, size_t count)
         size_t len = 0;
 
         arena_init(&memory, 4 << 20);
+        head.caps.needs_quota = spec->egress_day_bytes != SPEC_UNSET;
         memcpy(head.id, b->id, sizeof head.id);
         allow = egress_texts(&memory, spec->egress, spec->egress_count);
         private_names = egress_texts(&memory, rules->private_names, rules->private_name_count);

@@ -29,7 +29,8 @@ struct asking {
         const struct spec *spec;
         const struct host_rules *rules;
         const struct host_ability *can;
-        const char *tier; /* of the provider with this config; NULL: not stated */
+        const char *tier;  /* of the provider with this config; NULL: not stated */
+        bool is_elsewhere; /* the provider is a program, and its network is not this machine's */
         int64_t now_s;
         struct spec *result;       /* the copy being built */
         struct spec_mount *mounts; /* its mounts */
@@ -661,6 +662,39 @@ keep_rates(struct asking *a, const struct bodies *b)
         return 0;
 }
 
+/* The gate of this machine counts these bytes. */
+static void
+keep_day_bytes(struct asking *a, const struct bodies *b)
+{
+        uint64_t max = SPEC_UNSET;
+
+        for (size_t i = 0; i < b->count; i++)
+                rate_day_bytes_collect(b->items[i].body, &max);
+        a->result->egress_day_bytes = max;
+        if (max != SPEC_UNSET && a->is_elsewhere && a->spec->egress_count > 0)
+                refuse(a, ERROR_POLICY_DENIED, "policy", "limit-exceeded", a->spec->policy_place,
+                       "the policy limits the bytes of a day (" RATE_DAY_BYTES_KIND
+                       "), and nothing counts those of the provider \"%.64s\": its network is not "
+                       "this machine's",
+                       a->spec->provider);
+}
+
+/* A part of a block is never taken from a policy: what a block does not ask for it does not get. */
+static void
+warn_of_defaults(struct asking *a, const struct bodies *b)
+{
+        for (size_t i = 0; i < b->count; i++) {
+                const struct node *n = node_find(b->items[i].body, "defaults");
+                const char *path = arena_format(a->arena, "%s/defaults", b->items[i].path);
+
+                if (n && n->kind == NODE_MAP && n->len > 0)
+                        findings_warn(a->findings, "policy_defaults_ignored",
+                                      path ? path : "policy", n->line, n->column,
+                                      "the defaults of a policy are not applied: write what the "
+                                      "sandbox needs in its own block");
+        }
+}
+
 /* No policy at all: the owner of the machine may do it, and the owner is the one who asks. */
 static void
 ask_policy(struct asking *a)
@@ -672,6 +706,7 @@ ask_policy(struct asking *a)
         b = arena_new(a->arena, struct bodies);
         if (!b || gather_policies(a, b) < 0)
                 return;
+        warn_of_defaults(a, b);
         ask_action(a, b, "sandbox:execute");
         if (a->spec->egress_count > 0)
                 ask_action(a, b, "sandbox:network-egress");
@@ -681,6 +716,7 @@ ask_policy(struct asking *a)
         if (keep_rates(a, b) < 0)
                 refuse(a, ERROR_POLICY_DENIED, "policy", "limits", a->spec->policy_place,
                        "policies have at most %d limits on the rate of calls", SPEC_RATES_MAX);
+        keep_day_bytes(a, b);
 }
 
 /* -- the series of checks ---------------------------------------------------------------------- */
@@ -739,6 +775,7 @@ find_provider(struct asking *a)
         }
         a->can = &provider->can;
         a->tier = host_provider_tier(provider, a->spec->config);
+        a->is_elsewhere = provider->program.argv.count > 0;
         return 0;
 }
 

@@ -13,6 +13,8 @@ static struct findings findings;
 
 #define LOCAL "providers: {local: {isolated: true, egress: closed, pause: false}}\n"
 
+static bool counts_bytes; /* of a day */
+
 static int
 judge(const char *host, const char *block, const struct spec **ret, struct error *e)
 {
@@ -27,6 +29,7 @@ judge(const char *host, const char *block, const struct spec **ret, struct error
         assert_int_equal(yaml_read(&arena, host, strlen(host), 1, &text_limits_manifest, &tree, e),
                          0);
         assert_int_equal(host_rules_read(&arena, tree, "operator://me", &rules, e), 0);
+        rules->usage.egress_bytes = counts_bytes ? GRANT_USAGE_EACH : GRANT_USAGE_UNKNOWN;
         if (manifest_read(&arena, block, strlen(block), MANIFEST_BLOCK, MANIFEST_YAML, &m,
                           &findings, e) < 0 ||
             spec_read(&arena, &m, &spec, &findings, e) < 0)
@@ -341,6 +344,71 @@ names_each_limit_it_cannot_hold(void **state)
                             "metadata/carrel/limits/io_read_bps");
 }
 
+#define DAY(provider, egress, limits)                                                             \
+        "{provider: " provider ", config: {}, network: {egress: [" egress "]}, policy: {inline: " \
+        "{grants: [{principal: '*', actions: ['sandbox:*']}], limits: [" limits "]}}}"
+#define DAY_LIMIT(max) "{kind: max-egress-bytes-per-day, max: " max "}"
+
+static void
+limits_a_day_where_its_bytes_are_counted(void **state)
+{
+        static const char host[] = "providers: {v: {isolated: true}, p: {isolated: true, egress: "
+                                   "true, program: [/usr/bin/p]}}";
+        static const struct {
+                const char *block;
+                bool counts;
+                uint64_t max;
+                const char *reason; /* NULL: allowed */
+        } rows[] = {
+                { DAY("v", "a.b.com", DAY_LIMIT("9") ", " DAY_LIMIT("7")), true, 7, NULL },
+                { DAY("v", "", DAY_LIMIT("0")), true, 0, NULL },
+                { DAY("v", "a.b.com", ""), true, SPEC_UNSET, NULL },
+                { DAY("p", "", DAY_LIMIT("9")), true, 9, NULL },
+                { DAY("p", "a.b.com", ""), true, SPEC_UNSET, NULL },
+                { DAY("p", "a.b.com", DAY_LIMIT("9")), true, 0, "limit-exceeded" },
+                { DAY("v", "a.b.com", DAY_LIMIT("9")), false, 0, "sandbox:execute" },
+        };
+        const struct spec *allowed;
+        struct error e;
+
+        (void)state;
+        for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+                int result;
+
+                counts_bytes = rows[i].counts;
+                result = judge(host, rows[i].block, &allowed, &e);
+                counts_bytes = false;
+                if ((result == 0) != !rows[i].reason ||
+                    (result == 0 && allowed->egress_day_bytes != rows[i].max))
+                        fail_msg("%s: %s", rows[i].block, e.message);
+                if (rows[i].reason)
+                        assert_string_equal(e.reason, rows[i].reason);
+        }
+}
+
+/* Neither what a policy gives nor what it takes: the block says it all. */
+static void
+warns_that_defaults_of_a_policy_are_not_applied(void **state)
+{
+#define DEFAULTS(text)                                                                         \
+        "{provider: v, config: {}, policy: {inline: {default: allow, defaults: " text ", grants: " \
+        "[]}}}"
+        const struct spec *allowed;
+        struct error e;
+
+        (void)state;
+        assert_int_equal(judge("providers: {v: {isolated: true}}",
+                               DEFAULTS("{sandbox: {network_egress: [a.b.com]}}"), &allowed, &e),
+                         0);
+        assert_string_equal(findings.warnings->name, "policy_defaults_ignored");
+        assert_string_equal(findings.warnings->path, "policy/defaults");
+        assert_int_equal(allowed->egress_count, 0);
+        assert_int_equal(
+                judge("providers: {v: {isolated: true}}", DEFAULTS("{}"), &allowed, &e), 0);
+        for (const struct warning *w = findings.warnings; w; w = w->next)
+                assert_string_not_equal(w->name, "policy_defaults_ignored");
+}
+
 static void
 knows_names_that_must_not_pass(void **state)
 {
@@ -387,6 +455,8 @@ main(void)
                 cmocka_unit_test(the_smaller_cap_counts),
                 cmocka_unit_test(asks_within_the_bounds_of_the_host),
                 cmocka_unit_test(names_each_limit_it_cannot_hold),
+                cmocka_unit_test(limits_a_day_where_its_bytes_are_counted),
+                cmocka_unit_test(warns_that_defaults_of_a_policy_are_not_applied),
                 cmocka_unit_test(knows_names_that_must_not_pass),
         };
         int failed = cmocka_run_group_tests(tests, NULL, NULL);

@@ -344,30 +344,39 @@ struct limit_row {
 static const struct limit_row limit_rows[] = {
         { "max-concurrent-sandboxes", offsetof(struct grant_usage, sandboxes) },
         { RATE_KIND, offsetof(struct grant_usage, tool_calls) },
-        { "max-egress-bytes-per-day", offsetof(struct grant_usage, egress_bytes) },
+        { RATE_DAY_BYTES_KIND, offsetof(struct grant_usage, egress_bytes) },
 };
+
+/* Is it a limit that the caller itself keeps later, call by call or byte by byte? */
+static bool
+is_kept_later(const struct grant_usage *usage, const struct node *limit)
+{
+        struct spec_rate rate;
+        uint64_t bytes;
+
+        return (usage->tool_calls == GRANT_USAGE_EACH && rate_read(limit, &rate) == 0) ||
+               (usage->egress_bytes == GRANT_USAGE_EACH && rate_day_bytes_read(limit, &bytes) == 0);
+}
 
 static bool
 limit_holds(struct judging *j, const struct node *limit, const char *path)
 {
         const struct node *kind = node_find(limit, "kind");
         const struct node *value = rate_limit_value(limit);
+        struct spec_rate rate;
+        bool is_known = limit->kind == NODE_MAP &&
+                        (rate_limit_is_plain(limit) || rate_read(limit, &rate) == 0);
 
-        if (j->request->usage.tool_calls == GRANT_USAGE_EACH && node_is_text(kind, RATE_KIND)) {
-                struct spec_rate ignored;
-
-                if (rate_read(limit, &ignored) == 0)
-                        return true;
-                unsatisfied(j, path, limit, "a limit of this policy");
-                return false;
-        }
-        for (size_t i = 0; kind && value && i < sizeof limit_rows / sizeof limit_rows[0]; i++) {
+        if (is_kept_later(&j->request->usage, limit))
+                return true;
+        for (size_t i = 0; kind && value && is_known && i < sizeof limit_rows / sizeof *limit_rows;
+             i++) {
                 uint64_t used;
 
                 if (!node_is_text(kind, limit_rows[i].kind))
                         continue;
                 memcpy(&used, (const char *)&j->request->usage + limit_rows[i].used, sizeof used);
-                if (used != GRANT_USAGE_UNKNOWN)
+                if (used < GRANT_USAGE_EACH)
                         return used < (uint64_t)value->integer;
         }
         unsatisfied(j, path, limit, "a limit of this policy");

@@ -20,7 +20,7 @@
 #include "text/tree.h"
 
 #define GRANT_USAGE_UNKNOWN UINT64_MAX
-/* of tool_calls: the caller counts each call itself, by the rates of the policy (policy/rate.h) */
+/* of tool_calls and egress_bytes: the caller counts each call or byte itself (policy/rate.h) */
 #define GRANT_USAGE_EACH (UINT64_MAX - 1)
 
 struct grant_usage {           /* usage so far; an unknown value makes a limit on it unsatisfied */

@@ -95,6 +95,14 @@ static const struct verdict_case cases[] = {
         { "[{grants: [{principal: '*', actions: ['*']}], limits: [{kind: rate-tool-calls, max: "
           "9}]}]",
           "sandbox:execute", false, "limit-exceeded", "policy_condition_unsatisfied" },
+        { "[{grants: [{principal: '*', actions: ['*']}], limits: [{kind: max-concurrent-sandboxes, "
+          "max: 3, tag: x}]}]",
+          "sandbox:execute", false, "limit-exceeded", "policy_condition_unsatisfied" },
+        { "[{grants: [{principal: '*', actions: ['*']}], limits: [{kind: max-egress-bytes-per-day, "
+          "max: 1}]}]",
+          "sandbox:execute", true, "matched-grant", NULL },
+        { "[{grants: [{principal: '*', actions: ['*']}], limits: [7]}]", "sandbox:execute", false,
+          "limit-exceeded", "policy_condition_unsatisfied" },
         /* an invalid grant does not disable a valid one */
         { "[{grants: [{principal: '*', actions: ['*'], revoked: true}, {principal: '*', actions: "
           "['*']}]}]",
@@ -169,23 +177,31 @@ records_which_grant_decided(void **state)
 
 /* A caller that counts each call decides later; what is not understood is refused now. */
 static void
-leaves_rates_to_a_caller_that_counts(void **state)
+leaves_limits_to_a_caller_that_counts(void **state)
 {
         static const struct {
                 const char *limit;
-                bool is_allowed;
+                bool is_allowed, counts_bytes;
         } rows[] = {
                 { "limits: [{kind: rate-tool-calls, max: 0, per: minute}]", true },
                 { "limits: [{kind: rate-tool-calls, max: 9}]", false },
                 { "limits: [{kind: rate-tool-calls, max: 9, per: minute, tool: x}]", false },
                 { "limits: [{kind: max-egress-bytes-per-day, max: 9}]", false },
-        };
-        const struct grant_request request = {
-                "x", "sandbox:execute", NOW, { 0, GRANT_USAGE_EACH, GRANT_USAGE_UNKNOWN }
+                { "limits: [{kind: max-egress-bytes-per-day, max: 9}]", true, true },
+                { "limits: [{kind: max-egress-bytes-per-day, max: 0}]", true, true },
+                { "limits: [{kind: max-egress-bytes-per-day}]", false, true },
+                { "limits: [{kind: max-egress-bytes-per-day, max: 9, host: x}]", false, true },
         };
 
         (void)state;
         for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+                const struct grant_request request = {
+                        "x",
+                        "sandbox:execute",
+                        NOW,
+                        { 0, GRANT_USAGE_EACH,
+                          rows[i].counts_bytes ? GRANT_USAGE_EACH : GRANT_USAGE_UNKNOWN }
+                };
                 struct grant_policy policy = { NULL, "policy" };
                 struct arena a;
                 struct findings findings;
@@ -298,7 +314,7 @@ main(void)
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(decides_every_case),
                 cmocka_unit_test(records_which_grant_decided),
-                cmocka_unit_test(leaves_rates_to_a_caller_that_counts),
+                cmocka_unit_test(leaves_limits_to_a_caller_that_counts),
                 cmocka_unit_test(denies_when_memory_runs_out),
                 cmocka_unit_test(matches_actions_by_suffix_only),
                 cmocka_unit_test(reads_rfc_3339),

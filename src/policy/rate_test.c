@@ -28,6 +28,15 @@ limits_are_read(void **state)
                 { "{kind: rate-tool-calls, max: 5, per: day, tool: shell}", 0, 0 },
                 { "{kind: max-concurrent-sandboxes, max: 5, per: day}", 0, 0 },
                 { "{max: 5, per: day}", 0, 0 },
+                { "{kind: rate-tool-calls, max: 5, per: day, scope: user}", 5, 86400000 },
+                { "{kind: rate-tool-calls, max: 5, per: day, scope: org}", 0, 0 },
+                { "{kind: rate-tool-calls, max: 5, per: day, applies_to: []}", 5, 86400000 },
+                { "{kind: rate-tool-calls, max: 5, per: day, applies_to: ['secrets:reveal', "
+                  "'sandbox:execute']}",
+                  5, 86400000 },
+                { "{kind: rate-tool-calls, max: 5, per: day, applies_to: ['secrets:*']}", 0, 0 },
+                { "{kind: rate-tool-calls, max: 5, per: day, applies_to: 'sandbox:execute'}", 0,
+                  0 },
         };
         const struct node *limit;
         struct spec_rate rate;
@@ -69,12 +78,61 @@ all_limits_are_collected(void **state)
         arena_fini(&arena);
 }
 
+static void
+the_least_limit_on_a_day_counts(void **state)
+{
+        static const struct {
+                const char *text;
+                uint64_t max; /* SPEC_UNSET: not understood */
+        } rows[] = {
+                { "limits: [{kind: max-egress-bytes-per-day, max: 60}]", 60 },
+                { "limits: [{kind: max-egress-bytes-per-day, value: 0, id: x}]", 0 },
+                { "limits: [{kind: max-egress-bytes-per-day, max: 9}, {kind: other, max: 1}, "
+                  "{kind: max-egress-bytes-per-day, limit: 7}]",
+                  7 },
+                { "limits: [{kind: max-egress-bytes-per-day, value: 5, scope: user, applies_to: "
+                  "['sandbox:network-egress']}]",
+                  5 },
+                { "limits: [{kind: max-egress-bytes-per-day, value: 5, applies_to: ['*']}]", 5 },
+                { "limits: [{kind: max-egress-bytes-per-day, value: 5, applies_to: "
+                  "['sandbox:execute']}]",
+                  SPEC_UNSET },
+                { "limits: [{kind: max-egress-bytes-per-day, value: 5, scope: workspace}]",
+                  SPEC_UNSET },
+                { "limits: [{kind: max-egress-bytes-per-day}]", SPEC_UNSET },
+                { "limits: [{kind: max-egress-bytes-per-day, max: -1}]", SPEC_UNSET },
+                { "limits: [{kind: max-egress-bytes-per-day, max: '1'}]", SPEC_UNSET },
+                { "limits: [{kind: max-egress-bytes-per-day, max: 1, per: day}]", SPEC_UNSET },
+                { "limits: [{kind: max-egress-bytes-per-day, max: 1, host: x}]", SPEC_UNSET },
+                { "limits: {kind: max-egress-bytes-per-day, max: 1}", SPEC_UNSET },
+                { "{}", SPEC_UNSET },
+        };
+        const struct node *root;
+        struct arena arena;
+        struct error e;
+
+        (void)state;
+        for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+                uint64_t max = SPEC_UNSET;
+
+                arena_init(&arena, 1 << 20);
+                assert_int_equal(yaml_read(&arena, rows[i].text, strlen(rows[i].text), 1,
+                                           &text_limits_manifest, &root, &e),
+                                 0);
+                rate_day_bytes_collect(root, &max);
+                if (max != rows[i].max)
+                        fail_msg("%s", rows[i].text);
+                arena_fini(&arena);
+        }
+}
+
 int
 main(void)
 {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(limits_are_read),
                 cmocka_unit_test(all_limits_are_collected),
+                cmocka_unit_test(the_least_limit_on_a_day_counts),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

@@ -63,6 +63,8 @@ static const struct metric metrics[] = {
           FIELD_OUTPUT_TOTAL, OWNER },
         { EGRESS, "counter", EGRESS_HELP, FIELD_BYTES_OUT, OWNER, .direction = "out" },
         { EGRESS, "counter", EGRESS_HELP, FIELD_BYTES_IN, OWNER, .direction = "in" },
+        { "carrel_egress_day_bytes", "gauge",
+          "Bytes that max-egress-bytes-per-day counts today, by owner.", FIELD_DAY_BYTES, OWNER },
         { "carrel_approvals_waiting", "gauge", "Requests for approval that wait for an answer.",
           FIELD_APPROVALS },
         { "carrel_pool_ready", "gauge", "Sandboxes of the pool that are ready.", FIELD_POOL },

@@ -174,6 +174,7 @@ spec_init(struct spec *spec, const struct manifest *m)
         fields_default(&carrel_limits_set, &spec->limits);
         fields_default(&egress_caps_set, &spec->egress_caps);
         spec->limits.timeout_max_ms = SPEC_UNSET;
+        spec->egress_day_bytes = SPEC_UNSET;
 }
 
 static void

@@ -186,6 +186,9 @@ struct spec {
         size_t approval_from_count;
         const struct spec_rate *rates; /* set by authorise() */
         size_t rate_count;
+        /* most bytes out of sandboxes of the owner in a day, set by authorise(); SPEC_UNSET: no
+         * limit */
+        uint64_t egress_day_bytes;
         struct spec_lifecycle lifecycle;
         bool is_read_only;
         const struct node *metadata; /* NULL when absent */

@@ -25,6 +25,7 @@
 #define SANDBOX_VALUES "?1,?2,?3," CHANGING_VALUES
 #define SUM_OF(columns) "row_sum(" columns ")"
 #define TASK_COLUMNS "sandbox, task, deadline"
+#define DAY_COLUMNS "owner, day, bytes, time, boot, boot_id"
 #define TOKEN_COLUMNS "id, owner, scope, created, hash"
 
 #define USAGE_COLUMNS                                                                   \
@@ -108,6 +109,10 @@ static const char *const texts[QUERY_MAX] = {
                 "= ?1) ORDER BY 1, 2",
         [QUERY_USAGE_OWNERS] = "SELECT owner, NULL, " USAGE_SUMS
                                " FROM usage GROUP BY owner ORDER BY 5 DESC, 4 DESC, owner",
+        [QUERY_DAY_FIND] =
+                "SELECT " DAY_COLUMNS ", sum = " SUM_OF(DAY_COLUMNS) " FROM days WHERE owner = ?1",
+        [QUERY_DAY_PUT] = "INSERT OR REPLACE INTO days (" DAY_COLUMNS
+                          ", sum) VALUES (?1,?2,?3,?4,?5,?6, " SUM_OF("?1,?2,?3,?4,?5,?6") ")",
 };
 
 int

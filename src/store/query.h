@@ -37,6 +37,8 @@ enum store_query {
         QUERY_USAGE_FOLDED,
         QUERY_USAGE_ALL,
         QUERY_USAGE_OWNERS,
+        QUERY_DAY_FIND,
+        QUERY_DAY_PUT,
         QUERY_MAX
 };
 

@@ -81,14 +81,18 @@ static const char *const migrations[STORE_SCHEMA] = {
 
 /*
  * Tables that an older release does not read: it works on with the same state, and the number of
- * the schema stays. `usage`: what sandboxes used; -1: not measured.
+ * the schema stays. `usage`: what sandboxes used; -1: not measured. `days`: bytes out of the
+ * sandboxes of each owner on the last day.
  */
 static const char additions[] =
         "CREATE TABLE IF NOT EXISTS usage (owner TEXT NOT NULL, sandbox TEXT NOT NULL, at INTEGER "
         "NOT NULL, wall INTEGER NOT NULL, cpu INTEGER NOT NULL, memory INTEGER NOT NULL, execs "
         "INTEGER NOT NULL, output INTEGER NOT NULL, egress_out INTEGER NOT NULL, egress_in "
         "INTEGER NOT NULL, PRIMARY KEY (owner, sandbox)) STRICT, WITHOUT ROWID;"
-        "CREATE UNIQUE INDEX IF NOT EXISTS usage_of ON usage (sandbox) WHERE sandbox <> '';";
+        "CREATE UNIQUE INDEX IF NOT EXISTS usage_of ON usage (sandbox) WHERE sandbox <> '';"
+        "CREATE TABLE IF NOT EXISTS days (owner TEXT PRIMARY KEY, day INTEGER NOT NULL, bytes "
+        "INTEGER NOT NULL, time INTEGER NOT NULL, boot INTEGER NOT NULL, boot_id TEXT NOT NULL, "
+        "sum BLOB NOT NULL) STRICT, WITHOUT ROWID;";
 
 static int
 make_directory(const char *directory, struct error *e)

@@ -209,6 +209,21 @@ int store_usage_each(struct store *s, const char *owner,
 int store_usage_owners(struct store *s, int (*each)(void *context, const struct store_usage *row),
                        void *context, struct error *e);
 
+/* -- bytes of a day (day.c): one row an owner ----------------------------------------------------
+ */
+
+struct store_day {
+        uint64_t day, bytes, time_ms, boot_ms; /* as in policy/day_count.h */
+        char boot_id[STORE_BOOT_ID_LEN];
+        bool is_damaged; /* the row that was read has a wrong sum. Never written */
+};
+
+/* 1: read; 0: nothing was counted of this owner; -1. */
+int store_day_find(struct store *s, const char *owner, struct store_day *ret, struct error *e);
+
+/* Not synced, like store_usage_put(). */
+int store_day_put(struct store *s, const char *owner, const struct store_day *row, struct error *e);
+
 /* -- tokens: only their hashes are stored ------------------------------------------------------ */
 
 struct store_token {

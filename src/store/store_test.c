@@ -424,6 +424,33 @@ a_damaged_task_or_token_is_none(void **state)
 }
 
 static void
+the_bytes_of_a_day_are_kept(void **state)
+{
+        const struct store_day row = { 20000, 5, 7, UINT64_MAX, "boot", false };
+        struct store *s = opened();
+        struct store_day found;
+        struct error e;
+
+        assert_int_equal(store_day_find(s, "uid:1", &found, &e), 0);
+        assert_int_equal(store_day_put(s, "uid:1", &(struct store_day){ .day = 19999 }, &e), 0);
+        assert_int_equal(store_day_put(s, "uid:1", &row, &e), 0);
+        store_close(s);
+        s = opened();
+        assert_int_equal(store_day_find(s, "uid:1", &found, &e), 1);
+        assert_true(found.day == row.day && found.bytes == row.bytes &&
+                    found.time_ms == row.time_ms && found.boot_ms == row.boot_ms &&
+                    !found.is_damaged);
+        assert_string_equal(found.boot_id, "boot");
+        assert_int_equal(store_day_find(s, "uid:2", &found, &e), 0);
+        store_close(s);
+        change("UPDATE days SET bytes = 0");
+        s = opened();
+        assert_int_equal(store_day_find(s, "uid:1", &found, &e), 1);
+        assert_true(found.is_damaged);
+        store_close(s);
+}
+
+static void
 what_is_no_database_is_refused(void **state)
 {
         static const char *const texts[] = {
@@ -655,6 +682,7 @@ main(void)
                 HELD(the_first_schema_is_brought_up_and_loses_nothing),
                 HELD(a_changed_column_damages_its_row_alone),
                 HELD(a_damaged_task_or_token_is_none),
+                HELD(the_bytes_of_a_day_are_kept),
                 HELD(a_token_is_found_by_its_hash_alone),
                 HELD(tasks_are_put_once_and_go_with_their_sandbox),
         };

@@ -47,6 +47,7 @@ struct wire_gate_caps {
         uint32_t names;               /* that have an address at once */
         uint64_t bytes_out, bytes_in; /* over the life of the wall; beyond: reset */
         uint64_t bytes_per_second;    /* each way */
+        uint32_t needs_quota, pad;    /* sends no byte that WIRE_GATE_QUOTA does not permit */
 };
 
 /*
@@ -90,6 +91,24 @@ size_t wire_gate_policy(void *ret, size_t room, const struct wire_gate_policy *h
 struct wire_gate_used {
         uint32_t wall, connections, names, pad;
         uint64_t accepted, denied, bytes_out, bytes_in;
+};
+
+/*
+ * WIRE_GATE_QUOTA_ASK, gate to keeper: `left` bytes of the part `number` are given back (0: there
+ * is none); `wants`: another part. That is answered by WIRE_GATE_QUOTA: bytes that the wall may
+ * send until `until_ms` (boot clock); 0: none until then, because the limit is reached or, with
+ * `sys`, because the keeper cannot count.
+ */
+struct wire_gate_quota_ask {
+        uint32_t wall, number;
+        uint64_t left;
+        uint32_t wants, pad;
+};
+struct wire_gate_quota {
+        uint32_t wall, number;
+        uint64_t bytes, until_ms;
+        int32_t sys;
+        uint32_t pad;
 };
 
 /*

@@ -173,6 +173,9 @@ enum wire_kind {
          * box to keeper: wire/box.h */
         WIRE_UPPER,
         WIRE_BOX_UPPER,
+        /* the wall once more: wire/gate.h */
+        WIRE_GATE_QUOTA_ASK,
+        WIRE_GATE_QUOTA,
         WIRE_KIND_MAX
 };
 

@@ -218,7 +218,7 @@ def limits(d, workspace):
     until("a call is denied", lambda: is_denied(ask(d, box, ["true"]), "limit-exceeded"))
     check("  a period ends", until("a call is allowed again", lambda: ask(d, box, ["true"]).status == 200))
     wrong = []
-    for limit in ({"kind": "rate-tool-calls", "max": 9}, {"kind": "rate-tool-calls", "max": 9, "per": "minute", "tool": "x"}, {"kind": "max-egress-bytes-per-day", "max": 9}, {"kind": "moon-phase", "max": 9}):
+    for limit in ({"kind": "rate-tool-calls", "max": 9}, {"kind": "rate-tool-calls", "max": 9, "per": "minute", "tool": "x"}, {"kind": "max-egress-bytes-per-day", "max": 9, "host": "x"}, {"kind": "max-concurrent-sandboxes", "max": 9999, "tag": "x"}, {"kind": "moon-phase", "max": 9}):
         got = d.call("POST", "/v1/sandboxes", {"workspace": workspace, "manifest": governed(limit)})
         if got.status != 403 or "limit-exceeded" not in got.json["error"]["message"]:
             wrong.append((limit, got))
