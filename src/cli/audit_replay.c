@@ -53,8 +53,8 @@ static const struct {
         const char *word, *reason, *sentence;
 } unknowns[] = {
         { "used", "replay_used",
-          "the daemon was restarted since its sandbox was started, and what ran there before is "
-          "not known" },
+          "what ran in its sandbox before is not known: the daemon was restarted meanwhile, or an "
+          "older version recorded it" },
         { "overlap", "replay_overlap", "commands ran in its sandbox at the same time" },
         { "files", "replay_files",
           "a call wrote files in its sandbox, and what it wrote was not recorded" },
