@@ -31,12 +31,12 @@ make(int control, int to, const struct step *s)
         _exit(-result);
 }
 
-/* What the child sent; after its failure nothing. */
+/* What the child sent. After a failure the box is not made, and the descriptors go with it. */
 static int
 take(int from, struct namespace_sockets *sockets)
 {
         struct wire_message m;
-        int got = wire_receive(from, 0, &m, NULL, 0), result;
+        int got = wire_receive(from, 0, &m, NULL, 0);
 
         if (got <= 0 || m.kind != WIRE_WALL || m.fd_count == 0) {
                 if (got > 0)
@@ -44,8 +44,7 @@ take(int from, struct namespace_sockets *sockets)
                 return -EPROTO;
         }
         sockets->tap = m.fds[0];
-        result = namespace_keep(sockets, m.fds + 1, m.fd_count - 1);
-        return result;
+        return namespace_keep(sockets, m.fds + 1, m.fd_count - 1);
 }
 
 static int

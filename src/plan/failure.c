@@ -102,6 +102,10 @@ static const struct failure_row rows[] = {
         { STEP_TAP, ENOENT, ERROR_EGRESS_UNENFORCEABLE, "no_tun", TAP_MISSING },
         { STEP_TAP, ENODEV, ERROR_EGRESS_UNENFORCEABLE, "no_tun", TAP_MISSING },
         { STEP_TAP, EACCES, ERROR_EGRESS_UNENFORCEABLE, "no_tun", TAP_MISSING },
+        { STEP_TAP, ENOSPC, ERROR_QUOTA_EXCEEDED, "namespaces",
+          "this user has as many namespaces as this machine permits",
+          "Stop sandboxes, or raise the limits: sudo sysctl -w user.max_user_namespaces=15000 "
+          "user.max_net_namespaces=15000" },
         { STEP_TAP, 0, ERROR_EGRESS_UNENFORCEABLE, "tap",
           "the network namespace of a virtual machine cannot be made here",
           "Run `carrel doctor`: it tries it. The list can be left empty: then there is no network "

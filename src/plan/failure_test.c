@@ -32,6 +32,7 @@ static const struct failure_case cases[] = {
         { STEP_ROUTED, EROFS, ERROR_EGRESS_UNENFORCEABLE, "routed" },
         { STEP_TAP, ENOENT, ERROR_EGRESS_UNENFORCEABLE, "no_tun" },
         { STEP_TAP, EACCES, ERROR_EGRESS_UNENFORCEABLE, "no_tun" },
+        { STEP_TAP, ENOSPC, ERROR_QUOTA_EXCEEDED, "namespaces" },
         { STEP_TAP, EPERM, ERROR_EGRESS_UNENFORCEABLE, "tap" },
         { STEP_JOIN, ENODEV, ERROR_EGRESS_UNENFORCEABLE, "machine_network" },
         { STEP_FILTER, EINVAL, UNAVAILABLE, "seccomp" },

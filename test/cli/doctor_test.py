@@ -31,13 +31,13 @@ CASES = [
     (["mount"], NAMESPACED),
     (["pivot_root"], ["pivot_root"]),
     (["rlimit"], ["rlimit"]),
-    (["userns"], NAMESPACED + ["idmap", "id_range", "clone3"]),
+    (["userns"], NAMESPACED + ["tap", "idmap", "id_range", "clone3"]),
     (["mountns"], NAMESPACED + ["clone3"]),
     (["pidns"], ["pid_namespace", "fresh_proc", "clone3"]),
     (["ipcns"], ["ipc_namespace", "fresh_proc", "clone3"]),
     (["utsns"], ["uts_namespace", "clone3"]),
     (["cgroupns"], ["cgroup_namespace", "clone3"]),
-    (["netns"], ["net_namespace", "loopback", "wall", "routed", "clone3"]),
+    (["netns"], ["net_namespace", "loopback", "wall", "routed", "tap", "clone3"]),
     (["cgroup"], LIMITS + (["container_runtime"] if os.geteuid() == 0 else [])),     # an ordinary user needs no group for it
     (["openat2", "close_range", "clone3"], ["openat2", "close_range", "clone3"]),
 ]
