@@ -130,6 +130,7 @@ box_make(struct sandbox *s, struct error *e)
         s->leaves_directory = false;
         changed_make(s);
         workspace_open(s);
-        (void)loop_timer_set(k->loop, &b->patience, loop_now_ms() + PATIENCE_MS, box_on_impatience);
+        (void)loop_timer_set(k->loop, &b->patience, loop_now_ms() + MAKE_PATIENCE_MS,
+                             box_on_impatience);
         return 0;
 }

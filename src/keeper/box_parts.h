@@ -8,7 +8,11 @@
 
 #include "keeper/sandbox.h"
 
-enum { PATIENCE_MS = 30000 /* deadline for reporting ready */ };
+/*
+ * Deadlines for reporting ready: of one that runs, and of a new one. A virtual machine on a busy
+ * host may take 100 s (maker/machine.h), and then says itself why it did not start.
+ */
+enum { PATIENCE_MS = 30000, MAKE_PATIENCE_MS = 120000 };
 
 /* A new box in the keeper's list, not connected. `s` NULL: it has no sandbox. NULL: no memory. */
 struct box *box_new(struct keeper *k, const char *id, struct sandbox *s);
