@@ -393,7 +393,7 @@ shorten(char *path)
         *to = '\0';
 }
 
-/* A path of an image is looked up so often that nobody else waits. */
+/* At most so often for one request that no other call waits long. */
 static enum image_file
 look_in_image(const char *path, char hex[IMAGE_FILE_HEX])
 {

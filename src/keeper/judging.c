@@ -46,7 +46,7 @@ struct call_judging {
         /* for the program that the host's rules name for the tool; none without one */
         struct validating_question questions[QUESTIONS_MAX];
         size_t question_count, answered_count;
-        bool is_done, is_failed;
+        bool is_done, is_failed, is_looked_up;
         struct error why;
 };
 
@@ -364,6 +364,18 @@ validate(struct call *c, struct sandbox *s, struct error *e)
         return CALL_DONE;
 }
 
+/* Once: a call that waits for a person keeps no descriptor of an image. */
+static bool
+lacks_program(struct call_judging *w, struct error *e)
+{
+        bool lacks = !w->is_looked_up && w->asker.judgement.verdict != COMMAND_ALLOW &&
+                     prepare_refuse_missing(&w->programs, &w->asker.judgement, e);
+
+        w->is_looked_up = true;
+        host_programs_fini(&w->programs);
+        return lacks;
+}
+
 enum call_state
 judging_verdict(struct call *c, struct sandbox *s, struct error *e)
 {
@@ -378,8 +390,7 @@ judging_verdict(struct call *c, struct sandbox *s, struct error *e)
                         (void)prepare_refuse_rules(spec, s->prepared->rules, w->asker.bad_list, e);
                 return deny(s, NULL, e);
         }
-        if (verdict != COMMAND_ALLOW &&
-            prepare_refuse_missing(&w->programs, &w->asker.judgement, e))
+        if (lacks_program(w, e))
                 return deny(s, &w->asker.judgement, e);
         if (verdict != COMMAND_DENY) {
                 state = validate(c, s, e);

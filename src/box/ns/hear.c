@@ -185,9 +185,10 @@ hear_guest(struct ns *ns)
 
         if (got == -EAGAIN)
                 return 0;
-        if (got == -EMFILE && (m.kind == WIRE_CONNECTED || m.kind == WIRE_WALL_LISTENED))
+        if (got == -EMFILE &&
+            (m.kind == WIRE_CONNECTED || m.kind == WIRE_WALL_LISTENED || m.kind == WIRE_UPPER))
                 got = 1; /* no free descriptor for its sockets: the requester
-                          * gets an error */
+                          * gets an error; without the directory no name is known */
         if (got <= 0)
                 return -1;
         hear_from_guest(ns, &m, body);
