@@ -113,5 +113,6 @@ quota_end(struct quota *q)
 {
         if (!q->is_asked)
                 give_back(q);
-        q->is_needed = false;
+        q->is_closed = true;
+        q->until_ms = LOOP_NEVER;
 }

@@ -52,7 +52,7 @@ void quota_take(struct quota *q, size_t len);
 /* The keeper's answer. 0, or -EPROTO: it was not asked. */
 int quota_hear(struct quota *q, const struct wire_gate_quota *answer);
 
-/* Gives the rest back. No bytes may be sent afterwards. */
+/* Gives the rest back. A wall with such a limit sends nothing afterwards. */
 void quota_end(struct quota *q);
 
 #endif

@@ -125,6 +125,8 @@ the_rest_is_given_back(void **state)
         assert_int_equal(quota_room(&quota, 1), 0);
         answer(6, 50, LOOP_NEVER);
         quota_end(&quota);
+        assert_int_equal(quota_room(&quota, 1), 0);
+        assert_true(quota_is_closed(&quota));
         assert_true(count == 6 && said.wants == 0 && said.number == 6 && said.left == 50);
 }
 

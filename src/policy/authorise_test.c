@@ -390,7 +390,7 @@ limits_a_day_where_its_bytes_are_counted(void **state)
 static void
 warns_that_defaults_of_a_policy_are_not_applied(void **state)
 {
-#define DEFAULTS(text)                                                                         \
+#define DEFAULTS(text)                                                                             \
         "{provider: v, config: {}, policy: {inline: {default: allow, defaults: " text ", grants: " \
         "[]}}}"
         const struct spec *allowed;
@@ -403,8 +403,8 @@ warns_that_defaults_of_a_policy_are_not_applied(void **state)
         assert_string_equal(findings.warnings->name, "policy_defaults_ignored");
         assert_string_equal(findings.warnings->path, "policy/defaults");
         assert_int_equal(allowed->egress_count, 0);
-        assert_int_equal(
-                judge("providers: {v: {isolated: true}}", DEFAULTS("{}"), &allowed, &e), 0);
+        assert_int_equal(judge("providers: {v: {isolated: true}}", DEFAULTS("{}"), &allowed, &e),
+                         0);
         for (const struct warning *w = findings.warnings; w; w = w->next)
                 assert_string_not_equal(w->name, "policy_defaults_ignored");
 }
