@@ -296,8 +296,8 @@ const struct provider providers[] = {
           LOCAL_ALWAYS,
           LOCAL_IF_HOST,
           true,
-          /* limits and options are those of the standard provider */
-          { oci_tier, NULL, NULL },
+          /* options are those of the standard provider */
+          { oci_tier, local_limit, NULL },
           .cost = 3 },
         { "microvm",
           &machine_set,
