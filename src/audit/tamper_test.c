@@ -144,10 +144,10 @@ finds_a_bit_of_every_byte(void **state)
 {
         static const char name[] = "log-000000000000.jsonl";
         /* every byte, or every fourth one, from another one on in each entry; with a sanitizer,
-         * which takes eight times as long, never every byte */
+         * which takes eight times as long and looks at the reader, every sixteenth */
         size_t lines[ENTRIES + 1] = { 0 }, tried = 0;
         const char *deep = getenv("CARREL_TEST_DEEP");
-        size_t step = deep && strcmp(deep, "1") == 0 && !IS_SANITIZED ? 1 : 4;
+        size_t step = IS_SANITIZED ? 16 : deep && strcmp(deep, "1") == 0 ? 1 : 4;
         struct audit_head head;
         struct audit_entry entry;
         struct arena arena;

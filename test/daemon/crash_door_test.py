@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# slow: 35 s: in ./dev test --all the door is killed at every point
 """crash_door_test - a door killed at any message or wait loses nothing that was answered, leaves nothing, and repeats nothing.
 """
 import os

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# slow: 30 s: attacks wait for deadlines of a wall
 """egress_routed_test - attacks of egress_gate_test against a wall in its own namespace (`carrel
 gate --routed`).
 

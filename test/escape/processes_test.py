@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# slow: 30 s: trees of processes that are hard to kill, each with its defence and without
 """Group C of the attacks: processes that are hard to kill, and what they inherit. Each works with
 its layer off. TAP.
 """

@@ -126,7 +126,7 @@ BREAKS = {
     "python": ("test/python/a_test.sh", BAD_TAP, "test/python/a_test.sh"),
     "upgrade": ("test/upgrade/a_test.sh", BAD_TAP, "test/upgrade/a_test.sh"),
     "unit-asan": ("build-asan/unit-a", BAD_TAP, "unit-asan:room/unit"),
-    "fuzz": ("broken-fuzz-one-5a", "", "fuzz:a"),
+    "fuzz": ("broken-fuzz-one-3a", "", "fuzz:a"),
     "lint": ("tools/lint", BAD, "lint:room"),
     "user-tree": ("tools/user-tree", BAD, "user-tree"),
     "user": ("test/cli/a_test.sh", BAD_TAP, "user:test/cli/a_test.sh"),

@@ -12,7 +12,7 @@ QUICK, USUAL, ALL = 0, 1, 2          # lengths: --quick, none, --all; a stage ru
 LENGTH_NAMES = ("--quick", "(no option)", "--all")
 CORE = 3                             # weight of a job that keeps one core busy; most programs wait, and have weight 1
 ORDINARY_UID = 1000
-FUZZ_S = 5                           # seconds for each fuzz target in --all; `./dev fuzz` takes longer
+FUZZ_S = 3                           # seconds for each fuzz target in --all; `./dev fuzz` takes longer
 USER_PATH = "/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin"   # root's own may contain directories that only root can enter
 TEST_NAMES = re.compile(r"(_test\.(py|sh|mjs)|\.t)$")
 
@@ -145,7 +145,7 @@ STAGES = (
         Job(stage, stage, ["tools/build-release"], is_tap=False, weight=CORE, lane="build")]),
     Stage("build-test", QUICK, "", "gcc and glibc build everything without a warning", build("build-test")),
     Stage("build-clang", ALL, "", "clang builds everything without a warning", build("build-clang")),
-    Stage("build-asan", ALL, "", "the sanitizers build everything, fuzz targets too", build("build-asan")),
+    Stage("build-asan", ALL, "", "the sanitizers build the unit tests and the fuzz targets", build("build-asan")),
     Stage("seams", QUICK, "", "a provider is one row and one engine, and changes few files", command("tools/check-seams")),
     Stage("rooms", QUICK, "", "rooms include only what src/ROOMS allows", command("tools/check-rooms")),
     Stage("promises", QUICK, "", "every promise of SECURITY.md has a test that exists", command("tools/check-promises")),
