@@ -16,15 +16,15 @@ enum { MACHINE_READY_MS = 100000 };
 int machine_write_first(int root, const struct step *s);
 
 struct machine_given { /* -1: nothing */
-        int saved; /* as descriptor 4 (maker/saved.h); not with a SERVE step */
-        int tap;   /* the way out of the machine (wall/tap.h) */
+        int saved;     /* as descriptor 4 (maker/saved.h); not with a SERVE step */
+        int tap;       /* the way out of the machine (wall/tap.h) */
 };
 
 /*
  * The MACHINE step, in the box's namespaces and root: starts QEMU, restricted as a payload is, and
  * with the SERVE step (NULL: none) virtiofsd. *ret_alive is then a pipe that ends with virtiofsd.
- * QEMU gets what is given, which is borrowed. Returns this end of the stream to pid 1 of the machine,
- * which ends with QEMU, or -errno.
+ * QEMU gets what is given, which is borrowed. Returns this end of the stream to pid 1 of the
+ * machine, which ends with QEMU, or -errno.
  */
 int machine_start(const struct step *s, const struct step *serve, const struct machine_given *given,
                   int *ret_alive);
