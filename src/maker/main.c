@@ -787,8 +787,8 @@ tell_spawned(const struct host *h, pid_t pid)
                 parent = openat(h->unified, "..", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
         if (parent >= 0)
                 spawned.group = WIRE_GROUP_WHOLE;
-        else if (is_living && h->unified >= 0 && !h->has_relay)
-                spawned.group = WIRE_GROUP_COMMANDS;
+        else if (is_living && h->unified >= 0 && !h->runtime_directory)
+                spawned.group = h->has_relay ? WIRE_GROUP_MACHINE : WIRE_GROUP_COMMANDS;
         memcpy(fds, h->watches, h->watch_count * sizeof *fds);
         fds[h->watch_count] = parent >= 0 ? parent : h->unified;
         (void)wire_send(KEEPER, WIRE_SPAWNED, &spawned, sizeof spawned, fds,

@@ -209,6 +209,7 @@ enum wire_group {
         WIRE_GROUP_NONE,
         WIRE_GROUP_COMMANDS, /* each command has one of its own below it; pid 1 stays outside */
         WIRE_GROUP_WHOLE,    /* pid 1 is with its commands in the one below it: WIRE_GROUP_NAME */
+        WIRE_GROUP_MACHINE, /* pid 1 is in a virtual machine, which is in it, and so is the relay */
 };
 #define WIRE_GROUP_NAME "box"
 

@@ -8,6 +8,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "rig"))
 from box_rig import CARREL, DEEP, PATIENCE, ROOT, check, descendants, end, need_programs, report, until
@@ -103,6 +104,31 @@ def limits(d, box):
     check("the sandbox goes on", got["stdout"] == "still here\n", got)
 
 
+def frozen_in(group):
+    try:
+        with open(os.path.join(group, "cgroup.events"), encoding="ascii") as f:
+            return "frozen 1" in f.read()
+    except OSError:     # of version 1
+        return False
+
+
+def paused(d, box):
+    """It stays paused, where that is possible. QEMU is frozen: nothing in the machine goes on, and its clock is right afterwards."""
+    path = "/v1/sandboxes/" + box
+    asked = d.call("POST", path + "/pause")
+    if asked.code == "capability_unavailable":      # a daemon without a control group that freezes
+        return check("pause needs a control group that freezes, and says so", b"freez" in asked.body, asked)
+    with open("/proc/%d/cgroup" % machines(d)[0], encoding="utf-8") as f:
+        own = next(line.rstrip("\n").split("::", 1)[1] for line in f if "::" in line)
+    frozen = [group for group in groups_of({box}) if group.endswith(own) and frozen_in(group)]
+    info = d.must("GET", path)
+    check("QEMU of a paused machine is frozen", info["status"] == "paused" and frozen, info, own, frozen)
+    d.must("POST", path + "/resume")
+    got = d.exec(box, "date +%s")
+    check("after resume it goes on, with the time of day", abs(int(got["stdout"]) - time.time()) < PATIENCE, got)
+    d.must("POST", path + "/pause")
+
+
 def create(d, manifest=PLAIN, **more):
     return d.create(start=True, manifest=manifest, **more)
 
@@ -171,7 +197,8 @@ def main():
         taken_over(machines(d)[0])
         commands(d, box)
         limits(d, box)
-        check("it is stopped", d.call("DELETE", "/v1/sandboxes/" + box).status < 300)
+        paused(d, box)
+        check("it is stopped, paused", d.call("DELETE", "/v1/sandboxes/" + box).status < 300)
         until("QEMU is gone", lambda: not machines(d))
         shares(d, desk.folder)
         box = create(d)

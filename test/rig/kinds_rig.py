@@ -56,8 +56,7 @@ KINDS = {
     "oci on an image": Kind({"provider": "oci", "config": {"image": IMAGE}}, "T2", has_image=True, bars=container_runtime("runc")),
     "oci with crun": Kind({"provider": "oci", "config": {"runtime": "crun"}}, "T1", bars=container_runtime("crun")),
     "oci with runsc": Kind({"provider": "oci", "config": {"runtime": "runsc"}}, "T3", bars=container_runtime("runsc", "runtime")),
-    "microvm": Kind({"provider": "microvm", "config": {"image": IMAGE}}, "T3", has_image=True, has_disk=True, bars=machine, cannot={
-        "pause": "capability_unavailable", **({} if has_tap() else {"egress": "sandbox_egress_unenforceable"})}),
+    "microvm": Kind({"provider": "microvm", "config": {"image": IMAGE}}, "T3", has_image=True, has_disk=True, bars=machine, cannot={} if has_tap() else {"egress": "sandbox_egress_unenforceable"}),
     "elsewhere": Kind({"provider": ELSEWHERE, "config": {}}, None, cannot={
         "pause": "capability_unavailable", "terminal": "capability_unavailable", "egress": "sandbox_egress_unenforceable", "mounts": "sandbox_mount_unresolvable",
         "system": None, "port": "capability_unavailable"}, lacks=("pids", "disk_mb", "memory_mb"), by_ssh=True),

@@ -74,9 +74,9 @@ groups_open(struct groups *g, int take_root)
 
 /* The runtime has not made the group below it yet. */
 void
-groups_open_whole(struct groups *g, int take_root)
+groups_open_whole(struct groups *g, int take_root, const char *below)
 {
-        *g = (struct groups){ .root = take_root, .work = -1, .events = -1, .is_whole = 1 };
+        *g = (struct groups){ .root = take_root, .work = -1, .events = -1, .whole = below };
         g->can_freeze = take_root >= 0 && faccessat(take_root, "cgroup.freeze", F_OK, 0) == 0;
 }
 
@@ -277,15 +277,18 @@ int
 groups_freeze(struct groups *g, int is_wanted)
 {
         const char *value = is_wanted ? "1" : "0";
+        char name[NAME_ROOM];
 
         if (!g->can_freeze)
                 return -ENOTSUP;
-        if (!g->is_whole)
+        if (!g->whole)
                 return write_file(g->work, "cgroup.freeze", value);
-        if (g->events < 0)
-                g->events = openat(g->root, WIRE_GROUP_NAME "/cgroup.events", O_RDONLY | O_CLOEXEC);
-        return g->events < 0 ? -errno
-                             : write_file(g->root, WIRE_GROUP_NAME "/cgroup.freeze", value);
+        if (g->events < 0) {
+                (void)snprintf(name, sizeof name, "%scgroup.events", g->whole);
+                g->events = openat(g->root, name, O_RDONLY | O_CLOEXEC);
+        }
+        (void)snprintf(name, sizeof name, "%scgroup.freeze", g->whole);
+        return g->events < 0 ? -errno : write_file(g->root, name, value);
 }
 
 int

@@ -7,7 +7,8 @@
  *         g0, g1, ...      one per exec, used again once it is empty
  *
  * Pid 1 is not frozen, so it can report ended execs and connect to ports in a frozen box. In a
- * container it is: the runtime makes one group for all.
+ * container it is: the runtime makes one group for all. So it is in a virtual machine, with the
+ * relay: QEMU is frozen.
  */
 #ifndef CARREL_BOX_NS_GROUPS_H
 #define CARREL_BOX_NS_GROUPS_H
@@ -35,7 +36,9 @@ struct groups {
         struct group *idle, *left; /* empty groups, and groups with a live process of an ended
                                     * exec */
         unsigned made;
-        unsigned can_freeze, is_whole;
+        const char
+                *whole; /* all is frozen together, in this directory of `root`; NULL: it is not */
+        unsigned can_freeze;
 };
 
 /*
@@ -45,10 +48,11 @@ struct groups {
 int groups_open(struct groups *g, int take_root);
 
 /*
- * The same for a container: commands have no group of their own, and all of them are frozen with
- * pid 1. Only groups_freeze(), groups_is_frozen() and groups_box_cpu_us() work.
+ * The same for a container or a virtual machine: commands have no group of their own, and all of
+ * them are frozen with pid 1, in the group `below` (static: "", or "NAME/"). Only groups_freeze(),
+ * groups_is_frozen() and groups_box_cpu_us() work.
  */
-void groups_open_whole(struct groups *g, int take_root);
+void groups_open_whole(struct groups *g, int take_root, const char *below);
 void groups_fini(struct groups *g);
 
 /*

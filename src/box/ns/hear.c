@@ -267,12 +267,13 @@ be_spawned(struct ns *ns, struct wire_message *m, const void *body)
                 counters_take(&ns->counters, m->fds[i]);
                 m->fds[i] = -1;
         }
-        if (spawned.group == WIRE_GROUP_WHOLE)
-                groups_open_whole(&ns->groups, group);
+        if (spawned.group == WIRE_GROUP_WHOLE || spawned.group == WIRE_GROUP_MACHINE)
+                groups_open_whole(&ns->groups, group,
+                                  spawned.group == WIRE_GROUP_WHOLE ? WIRE_GROUP_NAME "/" : "");
         else
                 (void)groups_open(&ns->groups, group);
         ns->engine.can = (ns->groups.can_freeze ? (unsigned)ENGINE_FREEZES : 0u) |
-                         (ns->groups.is_whole ? (unsigned)ENGINE_FREEZES_ALL : 0u) |
+                         (ns->groups.whole ? (unsigned)ENGINE_FREEZES_ALL : 0u) |
                          (ns->groups.work >= 0 ? (unsigned)ENGINE_TELLS_APART : 0u);
         ns->is_spawned = 1;
         ns->engine.news->spawned(ns->engine.box, ns->groups.root);
