@@ -51,6 +51,7 @@ finish(struct rig *r)
                 free(r->calls[i]);
         }
         (void)close(r->judge);
+        loop_free(keeper.loop);
 }
 
 /* One call more of this owner. */

@@ -286,6 +286,7 @@ class Screen:
 
 
 def terminal():
+    os.environ["TERM"] = "xterm"        # without a word for it, its modes are not reset
     with Workspace() as ws:
         master, slave = pty.openpty()
         screen = Screen(master)

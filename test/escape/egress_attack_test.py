@@ -430,7 +430,7 @@ class Box:
         link, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         link.settimeout(30)
         text = b"".join(a.encode() + b"\0" for a in allow)
-        policy = struct.pack("=IIIIIIIIQQQ", wall, 1, len(allow), 0, len(text), 0, 0, 0, 0, 0, 0) + b"box".ljust(ID_LEN, b"\0")
+        policy = struct.pack("=IIIIIIIIQQQII", wall, 1, len(allow), 0, len(text), 0, 0, 0, 0, 0, 0, 0, 0) + b"box".ljust(ID_LEN, b"\0")
         self.say(self.control, "GATE_ADD", policy + text + bytes(-len(policy + text) % 8), [theirs.fileno(), *(s.fileno() for s in sockets)])
         theirs.close()
         data = b""

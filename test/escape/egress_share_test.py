@@ -52,7 +52,7 @@ class Walls(Box):
         sockets = [diag(), datagrams(first), *(stream(first + i, "::ffff:" + API) for i in range(1, 5))]
         link, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         text = b"api.test\0" + b"api.test:%d\0" % (first + 2) + b"*.mute.test\0"
-        policy = struct.pack("=IIIIIIIIQQQ", self.last, 1, 3, 0, len(text), more, 0, 0, 0, 0, 0) + b"box".ljust(32, b"\0") + text
+        policy = struct.pack("=IIIIIIIIQQQII", self.last, 1, 3, 0, len(text), more, 0, 0, 0, 0, 0, 0, 0) + b"box".ljust(32, b"\0") + text
         policy += bytes(-len(policy) % 8) + b"".join(struct.pack("=HHI", 900, 0, 0) for _ in range(more))
         self.say(self.control, "GATE_ADD", policy, [theirs.fileno(), *(s.fileno() for s in sockets), *(sockets[3].fileno() for _ in range(more))])
         theirs.close()

@@ -475,12 +475,13 @@ def w04_config(rig, person):
         rig.tap.ok(done.has_ended and len(done.answers) == 14 and not done.opened, f"W04 a configuration that runs a program is put back at once ({person.name})", *done.tell())
         with open(os.path.join(work, ".git/config")) as f:
             now = f.read()
-        rig.tap.ok(now in (CONFIG, CONFIG + "[extensions]\n\tworktreeConfig = true\n") and not os.path.exists(os.path.join(work, ".git/config.worktree")),
+        harmless = (CONFIG, CONFIG + "[extensions]\n\tworktreeConfig = true\n", CONFIG + "#" * len("[core]\n\tfsmonitor = touch evil\n"))    # whatever was seen last
+        rig.tap.ok(now in harmless and not os.path.exists(os.path.join(work, ".git/config.worktree")),
                    f"W04 and is what it was ({person.name})", now)
         lines = [line for line in done.err.decode().splitlines() if "put back" in line]
         rig.tap.ok(len(lines) >= 12 and any("core.fsmonitor: git status runs it." in line and " mv '" in line for line in lines) and
                    any("include.path" in line for line in lines) and any("core.hookspath" in line for line in lines), f"W04 and each is reported ({person.name})", *lines)
-        last = rig.run(person, ["sh", "-c", "echo '[alias] st = !x' >>.git/config"], work, options=["--json"])
+        last = rig.run(person, ["sh", "-c", "printf '\\n[alias] st = !x\\n' >>.git/config"], work, options=["--json"])
         told = json.loads(last.out)["left_behind"]
         rig.tap.ok([(k["what"], k["key"]) for k in told] == [("restored", "alias.st")] and "command" in told[0]["effect"], f"W04 the last thing that a command does is found ({person.name})", last.out)
     work = person.directory()
