@@ -24,20 +24,17 @@
 #include <unistd.h>
 
 #include "base/scoped.h"
+#include "keeper/approval_lines.h"
 #include "prepare/image_files.h"
 #include "ref/file.h"
-#include "text/utf8.h"
 
 enum {
-        SHOWN_MAX = 16 * 1024,
-        SHOWN_END = 1024, /* of a value that is cut, its last bytes are shown too */
         TRIED_MAX = 8192,
         WORDS_MAX = 4096,
         BASES_MAX = 32,
         OUTSIDE_MAX = 16,
         PATH_ROOM = 4096,
         ENV_MAX = 4096,
-        POINTS_MAX = 24,
         IMAGE_TRIED_MAX = 512,
         IMAGE_SEEN_MAX = APPROVAL_FILES_MAX / 2,
         HEX = 64
@@ -50,8 +47,7 @@ static const uint16_t left_out[] = { FIELD_ID,      FIELD_KEY,           FIELD_L
 struct binding {
         crypto_hash_sha256_state hash;
         const struct sandbox *sandbox;
-        char lines[APPROVAL_LINES_ROOM];
-        size_t len, unshown, cut;
+        struct approval_lines lines;
         const char *words[WORDS_MAX], *bases[BASES_MAX], *outside[OUTSIDE_MAX]; /* in `names` */
         size_t word_count, base_count, outside_count;
         const char *seen[APPROVAL_FILES_MAX]; /* paths of the host, in `names` */
@@ -76,143 +72,11 @@ add(const char *name, const void *bytes, size_t len)
                 (void)crypto_hash_sha256_update(&b.hash, bytes, len);
 }
 
-/* -- the lines --------------------------------------------------------------------------------- */
-
-/* Appends the text escaped, at most `most` bytes of the result. Returns how many it read. */
-static size_t
-escape(char *out, size_t most, const char *text, size_t len)
-{
-        size_t at = 0, used = 0;
-
-        while (at < len) {
-                char one[16];
-                uint32_t point;
-                size_t step = utf8_next(text + at, len - at, &point);
-                int size;
-
-                if (point == UTF8_INVALID)
-                        step = 1;
-                if (point == '\n')
-                        size = snprintf(one, sizeof one, "\\n");
-                else if (point == '\\')
-                        size = snprintf(one, sizeof one, "\\\\");
-                else if (point == UTF8_INVALID || point < 0x20 || point == 0x7f)
-                        size = snprintf(one, sizeof one, "\\x%02x", (unsigned char)text[at]);
-                else if (point == ' ' && (at == 0 || at + 1 == len))
-                        size = snprintf(one, sizeof one, "\\x20"); /* nobody sees it there */
-                else if (utf8_is_hidden(point))
-                        size = snprintf(one, sizeof one, "\\u{%04x}", point);
-                else
-                        size = snprintf(one, sizeof one, "%.*s", (int)step, text + at);
-                if (used + (size_t)size >= most)
-                        break;
-                memcpy(out + used, one, (size_t)size);
-                used += (size_t)size;
-                at += step;
-        }
-        out[used] = '\0';
-        return at;
-}
-
-static void
-put_line(const char *line)
-{
-        size_t len = strlen(line) + 1;
-
-        if (b.unshown > 0 || b.len + len > sizeof b.lines) {
-                b.unshown++;
-                return;
-        }
-        memcpy(b.lines + b.len, line, len);
-        b.len += len;
-}
-
-/* The last part of a long value begins where a character does. */
-static size_t
-begin_of_end(const char *text, size_t len)
-{
-        size_t at = len - SHOWN_END;
-
-        while (at < len && ((unsigned char)text[at] & 0xc0) == 0x80)
-                at++;
-        return at;
-}
-
-/* Of a value that is too long: begin, end, length and digest. Only input may be so long. */
-static void
-show_cut(const char *name, const char *text, size_t len)
-{
-        static char line[SHOWN_MAX + 256], last[2 * SHOWN_END];
-        char hex[HEX + 1];
-        unsigned char digest[crypto_hash_sha256_BYTES];
-        size_t end = begin_of_end(text, len), begin, used, shown;
-
-        b.cut += strcmp(name, api_field(FIELD_INPUT)->name) != 0;
-        begin = (size_t)snprintf(line, sizeof line, "%s: ", name);
-        shown = escape(line + begin, SHOWN_MAX - sizeof last, text, end);
-        used = strlen(line);
-        (void)escape(last, sizeof last, text + end, len - end);
-        (void)crypto_hash_sha256(digest, (const unsigned char *)text, len);
-        (void)sodium_bin2hex(hex, sizeof hex, digest, sizeof digest);
-        (void)snprintf(line + used, sizeof line - used,
-                       " [cut: %zu bytes are not shown, %zu in all, sha256 %s] %s", end - shown,
-                       len, hex, last);
-        put_line(line);
-}
-
-/*
- * Letters of other scripts can look like those of ASCII, and blanks like nothing: their numbers
- * follow. A line that is full has the first of them.
- */
-static void
-show_points(const char *text, size_t len)
-{
-        static char line[POINTS_MAX * 10 + 64];
-        uint32_t seen[POINTS_MAX];
-        size_t count = 0, used = (size_t)snprintf(line, sizeof line, "  not ASCII:");
-
-        for (size_t at = 0, step; at < len; at += step) {
-                uint32_t point;
-                size_t i = 0;
-
-                step = utf8_next(text + at, len - at, &point);
-                if (point == UTF8_INVALID)
-                        step = 1;
-                if (point < 0x80 || point == UTF8_INVALID)
-                        continue;
-                while (i < count && seen[i] != point)
-                        i++;
-                if (i < count)
-                        continue;
-                if (count == POINTS_MAX) {
-                        (void)snprintf(line + used, sizeof line - used, " and others");
-                        break;
-                }
-                seen[count++] = point;
-                used += (size_t)snprintf(line + used, sizeof line - used, " U+%04X", point);
-        }
-        if (count > 0)
-                put_line(line);
-}
-
-static void
-show(const char *name, const void *bytes, size_t len)
-{
-        static char line[SHOWN_MAX + 256];
-        size_t head = (size_t)snprintf(line, sizeof line, "%s: ", name);
-
-        if (escape(line + head, SHOWN_MAX - 2 * SHOWN_END, bytes, len) < len)
-                show_cut(name, bytes, len);
-        else
-                put_line(line);
-        show_points(bytes, len);
-}
-
 static void
 bind_value(const char *name, const void *bytes, size_t len)
 {
         add(name, bytes, len);
-        show(name, bytes, len);
+        approval_lines_show(&b.lines, name, bytes, len);
 }
 
 /* -- files ------------------------------------------------------------------------------------- */
@@ -327,11 +191,11 @@ bind_line(const char *path, const char *content, const char *format)
 
         add("file", path, strlen(path));
         add("content", content, strlen(content));
-        (void)escape(line + used, sizeof line - 256, path, strlen(path));
+        (void)approval_lines_escape(line + used, sizeof line - 256, path, strlen(path));
         used = strlen(line);
         (void)snprintf(line + used, sizeof line - used, "%s%s", format, content);
-        put_line(line);
-        show_points(path, strlen(path));
+        approval_lines_put(&b.lines, line);
+        approval_lines_show_points(&b.lines, path, strlen(path));
 }
 
 static int
@@ -451,10 +315,11 @@ show_outside(const char *path)
         if (b.outside_count == OUTSIDE_MAX || !b.outside[b.outside_count - 1]) {
                 b.outside_count = OUTSIDE_MAX;
                 (void)snprintf(line, sizeof line, "more files outside the mounted directories");
-                show("not bound", line, strlen(line));
+                approval_lines_show(&b.lines, "not bound", line, strlen(line));
                 return;
         }
-        show("not bound, outside the mounted directories", path, strlen(path));
+        approval_lines_show(&b.lines, "not bound, outside the mounted directories", path,
+                            strlen(path));
 }
 
 /* Is a mount below it, or is it below one? Names of files can begin there. */
@@ -666,7 +531,9 @@ show_expansion(const struct call *c)
         while (record_next(&c->record, &at, &entry) > 0)
                 if ((entry.tag == FIELD_ARGV || entry.tag == FIELD_COMMAND) &&
                     strpbrk(entry.value, "$*?[~`")) {
-                        put_line("not bound: files whose names a shell makes ($ * ? [ ~ `)");
+                        approval_lines_put(
+                                &b.lines,
+                                "not bound: files whose names a shell makes ($ * ? [ ~ `)");
                         return;
                 }
 }
@@ -719,8 +586,8 @@ show_sandbox_environment(void)
         struct store_bytes env = b.sandbox->row.env;
 
         for (size_t at = 0; at < env.len; at += strlen((const char *)env.bytes + at) + 1)
-                show("sandbox env", (const char *)env.bytes + at,
-                     strlen((const char *)env.bytes + at));
+                approval_lines_show(&b.lines, "sandbox env", (const char *)env.bytes + at,
+                                    strlen((const char *)env.bytes + at));
 }
 
 /* -- parameters -------------------------------------------------------------------------------- */
@@ -841,16 +708,19 @@ show_unbound(const struct call *c)
 {
         if (runs_command(c->op) && (record_get_bool(&c->record, FIELD_STDIN_OPEN, 0) ||
                                     record_get_bool(&c->record, FIELD_TTY, 0)))
-                put_line("not bound: what is typed or sent to its standard input later");
+                approval_lines_put(&b.lines,
+                                   "not bound: what is typed or sent to its standard input later");
         if ((c->op->flags & OPERATION_FILES) != 0)
-                put_line("not bound: names and content of the files, which follow the answer");
+                approval_lines_put(
+                        &b.lines,
+                        "not bound: names and content of the files, which follow the answer");
 }
 
 /* What a person cannot see, a person cannot approve. */
 static int
 check_is_shown(struct error *e)
 {
-        if (b.cut == 0 && b.unshown == 0)
+        if (b.lines.cut == 0 && b.lines.unshown == 0)
                 return 0;
         (void)fail_at(e, ERROR_QUOTA_EXCEEDED, "argv", "not_shown",
                       "the request is longer than the %d KiB that a person is shown, so it cannot "
@@ -868,7 +738,7 @@ approval_bind(const struct call *c, const struct sandbox *s, const char *why,
         int result = 0;
 
         b.sandbox = s;
-        b.len = b.unshown = b.cut = b.seen_count = b.file_bytes = b.tried = 0;
+        b.lines.len = b.lines.unshown = b.lines.cut = b.seen_count = b.file_bytes = b.tried = 0;
         b.word_count = b.base_count = b.outside_count = 0;
         b.image_bytes = APPROVAL_FILE_BYTES;
         b.image_tried = 0;
@@ -884,13 +754,13 @@ approval_bind(const struct call *c, const struct sandbox *s, const char *why,
         if (s->prepared->spec->image)
                 bind_value("image", s->prepared->spec->image, strlen(s->prepared->spec->image));
         if (why)
-                show("why", why, strlen(why));
+                approval_lines_show(&b.lines, "why", why, strlen(why));
         bind_parameters(c);
         if (runs_command(c->op)) {
                 directory_of(c, s, cwd);
                 add("directory", cwd, strlen(cwd));
                 if (record_get_text(&c->record, FIELD_CWD, NULL) == NULL)
-                        show("cwd", cwd, strlen(cwd));
+                        approval_lines_show(&b.lines, "cwd", cwd, strlen(cwd));
                 result = bind_files(c, cwd, e);
         }
         if (runs_command(c->op))
@@ -901,7 +771,7 @@ approval_bind(const struct call *c, const struct sandbox *s, const char *why,
         image_files_close(b.image);
         arena_fini(&b.names);
         (void)crypto_hash_sha256_final(&b.hash, ret->digest);
-        ret->lines = b.lines;
-        ret->lines_len = b.len;
+        ret->lines = b.lines.text;
+        ret->lines_len = b.lines.len;
         return result;
 }

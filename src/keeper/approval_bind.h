@@ -8,7 +8,6 @@
 
 enum {
         APPROVAL_DIGEST_LEN = 32,
-        APPROVAL_LINES_ROOM = 24 * 1024,
         APPROVAL_FILES_MAX = 64,
         APPROVAL_FILE_BYTES = 4 << 20 /* of all files of one request */
 };

@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "maker/container.h"
+#include "maker/filesystem.h"
 #include "maker/group.h"
 #include "maker/kernel.h"
 #include "maker/machine.h"
@@ -24,8 +25,6 @@
 #include "plan/request.h"
 
 enum {
-        TMPFS_INODES = 65536 /* minimum */,
-        INODE_BYTES = 4096 /* one more inode per this many bytes of size */,
         ROOT_PAGES = 16 * 4096,
         OVERLAY_ROOM = 3968, /* with the rest of its options below a page */
         PROGRAM_PART = 1 << 20
@@ -236,44 +235,6 @@ bind_step(struct box *box, const struct step *s)
 
 /* -- private file systems ---------------------------------------------------------------------- */
 
-struct setting {
-        const char *key, *value;
-};
-
-static int
-make_file_system(const char *type, const struct setting *settings, unsigned attributes_)
-{
-        int fs = kernel_fsopen(type);
-        int result = 0;
-        int mount;
-
-        if (fs < 0)
-                return fs;
-        for (; settings->key && result == 0; settings++)
-                result = kernel_fsconfig(fs, FSCONFIG_SET_STRING, settings->key, settings->value);
-        if (result == 0)
-                result = kernel_fsconfig(fs, FSCONFIG_CMD_CREATE, NULL, NULL);
-        mount = result == 0 ? kernel_fsmount(fs, attributes_) : result;
-        (void)close(fs);
-        return mount;
-}
-
-static int
-make_tmpfs(uint64_t size, uint64_t mode)
-{
-        char size_text[32], mode_text[32], inodes[32];
-        struct setting settings[4] = { { "size", size_text },
-                                       { "mode", mode_text },
-                                       { "nr_inodes", inodes } };
-
-        (void)snprintf(size_text, sizeof size_text, "%llu", (unsigned long long)size);
-        (void)snprintf(mode_text, sizeof mode_text, "%o", (unsigned)mode);
-        (void)snprintf(inodes, sizeof inodes, "%llu",
-                       (unsigned long long)(size / INODE_BYTES > TMPFS_INODES ? size / INODE_BYTES
-                                                                              : TMPFS_INODES));
-        return make_file_system("tmpfs", settings, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV);
-}
-
 static int
 mount_at(const struct box *box, int mount, const char *path)
 {
@@ -290,22 +251,22 @@ static int
 devpts_step(const struct box *box, const struct step *s)
 {
         char max[32];
-        const struct setting settings[] = {
+        const struct filesystem_setting settings[] = {
                 { "mode", "0620" }, { "ptmxmode", "0666" }, { "max", max }, { NULL, NULL }
         };
 
         (void)snprintf(max, sizeof max, "%llu", (unsigned long long)s->number);
         return mount_at(box,
-                        make_file_system("devpts", settings, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC),
+                        filesystem_make("devpts", settings, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC),
                         s->path);
 }
 
 static int
 mqueue_step(const struct box *box, const struct step *s)
 {
-        const struct setting none[] = { { NULL, NULL } };
-        int mount = make_file_system("mqueue", none,
-                                     MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC);
+        const struct filesystem_setting none[] = { { NULL, NULL } };
+        int mount = filesystem_make("mqueue", none,
+                                    MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC);
 
         if (mount == -ENODEV && (s->flags & STEP_OPTIONAL) != 0)
                 return 0; /* the kernel has no message queues, so mq_open() answers ENOSYS */
@@ -315,11 +276,11 @@ mqueue_step(const struct box *box, const struct step *s)
 static int
 proc_step(struct box *box, const struct step *s)
 {
-        const struct setting none[] = { { NULL, NULL } };
+        const struct filesystem_setting none[] = { { NULL, NULL } };
         int result =
                 mount_at(box,
-                         make_file_system("proc", none,
-                                          MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC),
+                         filesystem_make("proc", none,
+                                         MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC),
                          s->path);
 
         box->has_proc = result == 0 && box->has_foreign != PLACE_LINKS;
@@ -334,17 +295,17 @@ static int
 overlay_over(const struct box *box, const char *path)
 {
         char lower[96];
-        const struct setting settings[] = { { "lowerdir", lower }, { NULL, NULL } };
+        const struct filesystem_setting settings[] = { { "lowerdir", lower }, { NULL, NULL } };
         int below = place_open(box->root, path, box->has_foreign);
         int empty = openat(box->scratch, "empty", O_PATH | O_DIRECTORY | O_CLOEXEC);
         int mount;
 
         (void)snprintf(lower, sizeof lower, "/proc/self/fd/%d:/proc/self/fd/%d", below, empty);
-        mount = below < 0   ? below
-                : empty < 0 ? -errno
-                            : make_file_system("overlay", settings,
-                                               MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV |
-                                                       MOUNT_ATTR_RDONLY);
+        mount = below < 0 ? below
+                : empty < 0
+                        ? -errno
+                        : filesystem_make("overlay", settings,
+                                          MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_RDONLY);
         if (below >= 0)
                 (void)close(below);
         if (empty >= 0)
@@ -467,7 +428,7 @@ make_workshop(struct box *box)
         struct mount_attr attr = { .attr_set = MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOEXEC };
         int result;
 
-        box->workshop = make_tmpfs(ROOT_PAGES, 0755);
+        box->workshop = filesystem_make_tmpfs(ROOT_PAGES, 0755);
         if (box->workshop < 0)
                 return box->workshop;
         if (mkdirat(box->workshop, "root", 0755) < 0 ||
@@ -490,7 +451,7 @@ root_step(struct box *box, const struct step *s)
         result = make_workshop(box);
         if (result < 0 || s->number == 0)
                 return result; /* ROOTFS makes the root */
-        box->root = box->prepared >= 0 ? box->prepared : make_tmpfs(s->number, 0755);
+        box->root = box->prepared >= 0 ? box->prepared : filesystem_make_tmpfs(s->number, 0755);
         return box->root < 0 ? box->root : kernel_move_mount(box->root, box->workshop, "root");
 }
 
@@ -506,7 +467,7 @@ keep_disk(struct box *box, int mount)
 static int
 scratch_step(struct box *box, const struct step *s)
 {
-        box->scratch = make_tmpfs(s->number, 0755);
+        box->scratch = filesystem_make_tmpfs(s->number, 0755);
         if (box->scratch < 0)
                 return box->scratch;
         keep_disk(box, box->scratch);
@@ -550,7 +511,8 @@ disk_step(struct box *box, const struct step *s)
         int result = 0;
 
         if (box->image < 0)
-                box->image = is_watched ? open_watched(box->watched) : make_tmpfs(s->number, 0755);
+                box->image = is_watched ? open_watched(box->watched)
+                                        : filesystem_make_tmpfs(s->number, 0755);
         if (box->image < 0)
                 return box->image;
         if (is_watched)

@@ -26,6 +26,7 @@
 #include <unistd.h>
 
 #include "guest/command.h"
+#include "maker/child.h"
 #include "maker/group.h"
 #include "volume/erase.h"
 
@@ -158,17 +159,6 @@ become_runtime(const struct step *s, int stream)
         _exit(BROKEN);
 }
 
-static int
-wait_for(pid_t pid)
-{
-        int status;
-
-        while (waitpid(pid, &status, 0) < 0)
-                if (errno != EINTR)
-                        return -errno;
-        return WIFEXITED(status) && WEXITSTATUS(status) == 0 ? 0 : -ECHILD;
-}
-
 int
 container_start(const struct step *s)
 {
@@ -180,7 +170,9 @@ container_start(const struct step *s)
         pid = fork();
         if (pid == 0)
                 become_runtime(s, ends[1]);
-        result = pid < 0 ? -errno : wait_for(pid);
+        result = pid < 0 ? -errno : child_wait(pid);
+        if (result > 0)
+                result = -ECHILD;
         (void)close(ends[1]);
         if (result == 0)
                 return ends[0];

@@ -18,6 +18,7 @@
 #include <sys/types.h>
 #include <unistd.h>
 
+#include "base/counter.h"
 #include "maker/container.h"
 #include "maker/group.h"
 #include "maker/image.h"
@@ -430,6 +431,41 @@ close_all(int *fds, size_t count)
 {
         for (size_t i = 0; i < count; i++)
                 (void)close(fds[i]);
+}
+
+void
+host_count(const struct host *h, struct wire_box_ended *ended)
+{
+        for (size_t i = 0; i < h->watch_count; i++) {
+                uint64_t value;
+
+                switch (h->watch_kinds[i]) {
+                case WATCH_CPU_NS:
+                        value = counter_read(h->watches[i], "");
+                        break;
+                case WATCH_CPU_STAT:
+                        value = counter_read(h->watches[i], "usage_usec");
+                        break;
+                case WATCH_OOM_CONTROL:
+                case WATCH_MEMORY_EVENTS:
+                        value = counter_read(h->watches[i], "oom_kill");
+                        break;
+                case WATCH_PIDS_EVENTS:
+                        value = counter_read(h->watches[i], "max");
+                        break;
+                default:
+                        continue;
+                }
+                if (value == UINT64_MAX)
+                        continue;
+                ended->has_usage = 1;
+                if (h->watch_kinds[i] == WATCH_CPU_NS || h->watch_kinds[i] == WATCH_CPU_STAT)
+                        ended->cpu_ns = h->watch_kinds[i] == WATCH_CPU_STAT ? value * 1000 : value;
+                else if (h->watch_kinds[i] == WATCH_PIDS_EVENTS)
+                        ended->pids_refused = value;
+                else
+                        ended->oom_kills = value;
+        }
 }
 
 void

@@ -14,6 +14,7 @@
 #include "maker/watched.h"
 #include "plan/pack.h"
 #include "volume/volume.h"
+#include "wire/box.h"
 
 enum { HOST_JOINS_MAX = 8, HOST_WATCHES_MAX = 8, HOST_HELD_MAX = 65 };
 
@@ -66,6 +67,9 @@ void host_leave_with(pid_t pid);
 
 /* Runs one step of the HOST phase. Returns 0 or -errno; -ENOTSUP for a step of another phase. */
 int host_step(struct host *h, const struct step *s);
+
+/* Reads the counters of the box's groups into `ended`. */
+void host_count(const struct host *h, struct wire_box_ended *ended);
 
 /* Undoes every step that was done, and closes all descriptors. */
 void host_fini(struct host *h);

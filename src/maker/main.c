@@ -33,7 +33,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/counter.h"
 #include "clock/clock.h"
 #include "guest/guest.h"
 #include "guest/harden.h"
@@ -739,41 +738,6 @@ watch(pid_t pid, struct host *h, struct guard *guard, unsigned *ret_is_oom, stru
         return status;
 }
 
-static void
-count(const struct host *h, struct wire_box_ended *ended)
-{
-        for (size_t i = 0; i < h->watch_count; i++) {
-                uint64_t value;
-
-                switch (h->watch_kinds[i]) {
-                case WATCH_CPU_NS:
-                        value = counter_read(h->watches[i], "");
-                        break;
-                case WATCH_CPU_STAT:
-                        value = counter_read(h->watches[i], "usage_usec");
-                        break;
-                case WATCH_OOM_CONTROL:
-                case WATCH_MEMORY_EVENTS:
-                        value = counter_read(h->watches[i], "oom_kill");
-                        break;
-                case WATCH_PIDS_EVENTS:
-                        value = counter_read(h->watches[i], "max");
-                        break;
-                default:
-                        continue;
-                }
-                if (value == UINT64_MAX)
-                        continue;
-                ended->has_usage = 1;
-                if (h->watch_kinds[i] == WATCH_CPU_NS || h->watch_kinds[i] == WATCH_CPU_STAT)
-                        ended->cpu_ns = h->watch_kinds[i] == WATCH_CPU_STAT ? value * 1000 : value;
-                else if (h->watch_kinds[i] == WATCH_PIDS_EVENTS)
-                        ended->pids_refused = value;
-                else
-                        ended->oom_kills = value;
-        }
-}
-
 /* Sends the counters, and the box's v2 group if it has one, to the keeper. */
 static void
 tell_spawned(const struct host *h, pid_t pid)
@@ -848,7 +812,7 @@ make(struct wire_message *m)
         ended.wait_status = watch(pid, &host, &guard, &is_oom, &usage);
         guard_end(&guard);
         survey_end(&survey);
-        count(&host, &ended);
+        host_count(&host, &ended);
         ended.memory_peak = usage.peak_bytes;
         if (ended.cpu_ns == 0 && usage.cpu_ns > 0)
                 ended.cpu_ns = usage.cpu_ns;

@@ -12,9 +12,9 @@
 #include <errno.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
+#include "maker/child.h"
 #include "wire/message.h"
 
 static _Noreturn void
@@ -47,17 +47,6 @@ take(int from, struct namespace_sockets *sockets)
         return namespace_keep(sockets, m.fds + 1, m.fd_count - 1);
 }
 
-static int
-wait_for(pid_t pid)
-{
-        int status;
-
-        while (waitpid(pid, &status, 0) < 0)
-                if (errno != EINTR)
-                        return -errno;
-        return WIFEXITED(status) ? -WEXITSTATUS(status) : -ECHILD;
-}
-
 int
 tap_make(struct namespace_sockets *sockets, const struct step *s)
 {
@@ -69,7 +58,9 @@ tap_make(struct namespace_sockets *sockets, const struct step *s)
         pid = fork();
         if (pid == 0)
                 make(sockets->control, ends[1], s);
-        result = pid < 0 ? -errno : wait_for(pid);
+        result = pid < 0 ? -errno : child_wait(pid);
+        if (result > 0)
+                result = -result; /* the step's error */
         if (result == 0)
                 result = take(ends[0], sockets);
         (void)close(ends[0]);
