@@ -14,6 +14,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/below.h"
 #include "cli/doc_packages.h"
 #include "cli/doc_replay.h"
 #include "cli/doc_rules.h"
@@ -122,14 +123,6 @@ add_boundary(struct doc_facts *f)
 
 /* -- files ------------------------------------------------------------------------------------- */
 
-static bool
-is_below(const char *path, const char *top)
-{
-        size_t len = strlen(top);
-
-        return strncmp(path, top, len) == 0 && (path[len] == '/' || path[len] == '\0');
-}
-
 /* With a mask, root of an image keeps capabilities: nothing is claimed then. */
 static bool
 has_step(const struct plan *plan, enum step_op op)
@@ -171,7 +164,7 @@ is_fixed(const struct step *s)
             !(s->op == STEP_BIND && (s->flags & STEP_READ_ONLY)))
                 return false;
         for (size_t i = 0; i < sizeof covered / sizeof *covered; i++)
-                if (is_below(s->path, covered[i]))
+                if (path_below(s->path, covered[i]))
                         return false;
         return true;
 }

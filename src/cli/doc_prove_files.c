@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/below.h"
+
 enum { WORDS_MAX = 300 /* of one probe */ };
 
 static const char path_script[] =
@@ -81,11 +83,7 @@ is_covered(const struct node *list, const char *path)
 {
         node_each(item, list)
         {
-                size_t len = strlen(item->text);
-
-                while (len > 0 && item->text[len - 1] == '/')
-                        len--;
-                if (strncmp(item->text, path, len) == 0 && (path[len] == '/' || path[len] == '\0'))
+                if (path_below(path, item->text))
                         return true;
         }
         return false;

@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/below.h"
 #include "base/numbers.h"
 #include "cli/commands.h"
 #include "cli/doc_table.h"
@@ -394,14 +395,6 @@ make_plan(struct arena *arena, const struct plan **ret, struct error *e)
         return plan_build(arena, v.spec, &facts, &request, ret, &findings, e);
 }
 
-static bool
-is_below(const char *path, const char *dir)
-{
-        size_t len = strlen(dir);
-
-        return strncmp(path, dir, len) == 0 && path[len] == '/';
-}
-
 /* What a box contains by default, in groups; a step belongs to the first group that takes it. */
 enum group {
         GROUP_PROGRAMS,
@@ -427,14 +420,15 @@ group_of(const struct step *s)
 {
         switch (s->op) {
         case STEP_BIND:
-                return is_below(s->path, "/etc") ? GROUP_ETC_SHOWN : GROUP_PROGRAMS;
+                return path_below(s->path, "/etc") ? GROUP_ETC_SHOWN : GROUP_PROGRAMS;
         case STEP_PRIVATE:
                 return GROUP_PRIVATE;
         case STEP_LINK:
-                return is_below(s->path, "/var") ? GROUP_PRIVATE : GROUP_MAX; /* /var/tmp is /tmp */
+                return path_below(s->path, "/var") ? GROUP_PRIVATE
+                                                   : GROUP_MAX; /* /var/tmp is /tmp */
         case STEP_FILE:
-                return is_below(s->path, "/etc") || is_below(s->path, "/sys") ? GROUP_ETC_MADE
-                                                                              : GROUP_MAX;
+                return path_below(s->path, "/etc") || path_below(s->path, "/sys") ? GROUP_ETC_MADE
+                                                                                  : GROUP_MAX;
         case STEP_DEVICE:
         case STEP_DEVPTS:
         case STEP_MQUEUE:

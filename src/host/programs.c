@@ -17,6 +17,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/below.h"
 #include "text/nearest.h"
 
 enum { PROGRAMS_MAX = 65536, PATH_ROOM = HOST_PROGRAM_PATH };
@@ -49,13 +50,9 @@ host_programs_init(struct host_programs *p, struct arena *arena, int folder)
 static bool
 is_below(const struct spec_names *roots, const char *path)
 {
-        for (size_t i = 0; i < roots->count; i++) {
-                size_t len = strlen(roots->items[i]);
-
-                if (strncmp(path, roots->items[i], len) == 0 &&
-                    (path[len] == '/' || path[len] == '\0'))
+        for (size_t i = 0; i < roots->count; i++)
+                if (path_below(path, roots->items[i]))
                         return true;
-        }
         return false;
 }
 

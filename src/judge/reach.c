@@ -13,6 +13,8 @@
 #include <string.h>
 #include <strings.h>
 
+#include "base/below.h"
+
 enum { HTTP_PORT = 80, HTTPS_PORT = 443, PORT_MAX = 65535, PORT_DIGITS = 5 };
 
 /* -- paths ------------------------------------------------------------------------------------- */
@@ -56,14 +58,9 @@ reach_path_is_normal(const char *path)
 static bool
 is_beneath(const struct reach_paths *p, const char *path)
 {
-        for (size_t i = 0; i < p->beneath->count; i++) {
-                const char *directory = p->beneath->items[i];
-                size_t len = strlen(directory);
-
-                if (len == 1 ||
-                    (strncmp(path, directory, len) == 0 && (path[len] == '\0' || path[len] == '/')))
+        for (size_t i = 0; i < p->beneath->count; i++)
+                if (path_below(path, p->beneath->items[i]))
                         return true;
-        }
         return false;
 }
 

@@ -23,6 +23,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/below.h"
 #include "base/scoped.h"
 #include "keeper/approval_lines.h"
 #include "prepare/image_files.h"
@@ -81,21 +82,6 @@ bind_value(const char *name, const void *bytes, size_t len)
 
 /* -- files ------------------------------------------------------------------------------------- */
 
-/* The rest of an absolute path below a directory, "." for itself; NULL: not below. */
-static const char *
-rest_below(const char *path, const char *directory)
-{
-        size_t len = strlen(directory);
-
-        while (len > 0 && directory[len - 1] == '/')
-                len--;
-        if (strncmp(path, directory, len) != 0 || (path[len] != '/' && path[len] != '\0'))
-                return NULL;
-        path += len;
-        path += strspn(path, "/");
-        return *path == '\0' ? "." : path;
-}
-
 /* The host's directory of a mount; "" if it has none. */
 static void
 mount_directory(const struct spec_mount *m, char out[PATH_ROOM])
@@ -126,12 +112,12 @@ mount_of(const char *path, const char **ret_rest)
 
         for (size_t i = 0; i < spec->mount_count; i++) {
                 const struct spec_mount *m = &spec->mounts[i];
-                const char *rest = rest_below(path, m->at);
+                const char *rest = path_below(path, m->at);
 
                 if (!rest || (found && strlen(m->at) <= strlen(found->at)))
                         continue;
                 found = m;
-                *ret_rest = rest;
+                *ret_rest = *rest == '\0' ? "." : rest;
         }
         return found;
 }
@@ -274,7 +260,7 @@ is_fixed_system(const char *path)
         char hex[IMAGE_FILE_HEX];
 
         for (size_t i = 0; i < sizeof places / sizeof *places; i++)
-                if (rest_below(path, places[i]))
+                if (path_below(path, places[i]))
                         return !b.sandbox->prepared->spec->image ||
                                look_in_image(path, hex) != IMAGE_FILE_UNKNOWN;
         return false;
@@ -293,7 +279,7 @@ is_fixed(const char *path)
         };
 
         for (size_t i = 0; i < sizeof places / sizeof *places; i++)
-                if (rest_below(path, places[i]))
+                if (path_below(path, places[i]))
                         return true;
         return is_fixed_system(path);
 }
@@ -330,7 +316,7 @@ leads_to_mounts(const char *path)
         const char *rest = NULL;
 
         for (size_t i = 0; i < spec->mount_count; i++)
-                if (rest_below(spec->mounts[i].at, path))
+                if (path_below(spec->mounts[i].at, path))
                         return true;
         return mount_of(path, &rest) != NULL;
 }

@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/below.h"
 #include "plan/machine.h"
 #include "plan/wall.h"
 
@@ -134,27 +135,18 @@ check_egress(const struct spec *spec, const struct host_facts *facts, struct err
         return plan_refuse_ports(spec, e) < 0 ? -1 : check_dns(spec, e);
 }
 
-/* Is `dir` the mount point or beneath it? */
-static bool
-would_hide(const char *at, const char *dir)
-{
-        size_t len = strlen(at);
-
-        return strncmp(dir, at, len) == 0 && (dir[len] == '\0' || dir[len] == '/');
-}
-
 /* A mount over a path that the box itself needs would leave no program to run. */
 static int
 check_mounts(const struct host_facts *facts, const struct plan_request *request, struct error *e)
 {
         for (size_t i = 0; i < request->mount_count; i++) {
                 const char *at = request->mounts[i].at,
-                           *hidden = would_hide(at, "/etc") ? "/etc" : NULL;
+                           *hidden = path_below("/etc", at) ? "/etc" : NULL;
                 char path[32];
 
                 for (size_t d = 0; d < facts->dir_count && !hidden; d++)
-                        hidden = would_hide(at, facts->dirs[d].path) ? facts->dirs[d].path : NULL;
-                if (!hidden && would_hide(at, PLAN_HOME) && strcmp(at, PLAN_HOME) != 0)
+                        hidden = path_below(facts->dirs[d].path, at) ? facts->dirs[d].path : NULL;
+                if (!hidden && path_below(PLAN_HOME, at) && strcmp(at, PLAN_HOME) != 0)
                         hidden = PLAN_HOME;
                 if (!hidden)
                         continue;

@@ -12,26 +12,18 @@
  */
 #include <string.h>
 
+#include "base/below.h"
 #include "plan/builder.h"
-
-/* Is `path` this directory, or below it? */
-static bool
-is_within(const char *path, const char *dir)
-{
-        size_t len = strlen(dir);
-
-        return strncmp(path, dir, len) == 0 && (path[len] == '\0' || path[len] == '/');
-}
 
 /* Does the place of a mount lie in a private place or in another mount, and not in the root? */
 static bool
 is_elsewhere(const struct builder *b, const char *path)
 {
         for (size_t i = 0; i < b->count; i++)
-                if (b->steps[i].op == STEP_PRIVATE && is_within(path, b->steps[i].path))
+                if (b->steps[i].op == STEP_PRIVATE && path_below(path, b->steps[i].path))
                         return true;
         for (size_t i = 0; i < b->request->mount_count; i++)
-                if (is_within(path, b->request->mounts[i].at) &&
+                if (path_below(path, b->request->mounts[i].at) &&
                     strcmp(path, b->request->mounts[i].at) != 0)
                         return true;
         return false;

@@ -9,6 +9,7 @@
 
 #include <string.h>
 
+#include "base/below.h"
 #include "spec/provider.h"
 #include "spec/section.h"
 
@@ -174,15 +175,9 @@ host_path_is_below(const struct spec_names *roots, const char *path)
 {
         if (!path_is_normal(path))
                 return false;
-        for (size_t i = 0; i < roots->count; i++) {
-                size_t len = strlen(roots->items[i]);
-
-                while (len > 0 && roots->items[i][len - 1] == '/')
-                        len--;
-                if (strncmp(path, roots->items[i], len) == 0 &&
-                    (path[len] == '\0' || path[len] == '/'))
+        for (size_t i = 0; i < roots->count; i++)
+                if (path_below(path, roots->items[i]))
                         return true;
-        }
         return false;
 }
 

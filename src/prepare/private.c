@@ -13,6 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/below.h"
 #include "base/scoped.h"
 #include "prepare/image.h"
 
@@ -30,14 +31,6 @@ open_nearest(char *path)
         return fd;
 }
 
-static bool
-is_below(const char *path, const char *top)
-{
-        size_t len = strcmp(top, "/") == 0 ? 0 : strlen(top);
-
-        return strncmp(path, top, len) == 0 && (path[len] == '/' || path[len] == '\0');
-}
-
 /* The host path of the mount that shows the directory `fd`, or NULL. */
 static const char *
 find_mount(int fd, const struct sources *sources)
@@ -51,7 +44,7 @@ find_mount(int fd, const struct sources *sources)
                 return "an unknown path";
         real[len] = '\0';
         for (size_t i = 0; i < sources->count; i++)
-                if (!sources->items[i].volume && is_below(real, sources->items[i].host_path))
+                if (!sources->items[i].volume && path_below(real, sources->items[i].host_path))
                         return sources->items[i].host_path;
         return NULL;
 }

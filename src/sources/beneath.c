@@ -14,6 +14,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/below.h"
 #include "base/scoped.h"
 
 enum { FOUND_MAX = 64, PROC_FILE_MAX = 4 << 20, FIELD_MOUNT_POINT = 4, FIELD_SOCKET_PATH = 7 };
@@ -59,18 +60,6 @@ unescape(struct arena *arena, const char *text, size_t len)
 }
 
 static const char *
-relative(const char *path, const char *root)
-{
-        size_t len = strlen(root);
-
-        if (strcmp(root, "/") == 0)
-                return path[0] == '/' && path[1] != '\0' ? path + 1 : NULL;
-        return strncmp(path, root, len) == 0 && path[len] == '/' && path[len + 1] != '\0'
-                       ? path + len + 1
-                       : NULL;
-}
-
-static const char *
 next_line(const char *line)
 {
         const char *end = line ? strchr(line, '\n') : NULL;
@@ -89,9 +78,9 @@ beneath_mounts(struct arena *arena, const char *mountinfo, const char *root, con
                 size_t len;
                 const char *point = field(line, FIELD_MOUNT_POINT, &len);
                 const char *path = unescape(arena, point, len);
-                const char *below = path ? relative(path, root) : NULL;
+                const char *below = path ? path_below(path, root) : NULL;
 
-                if (below)
+                if (below && *below != '\0')
                         ret[count++] = below;
         }
         return count;
@@ -108,9 +97,9 @@ beneath_sockets(struct arena *arena, const char *net_unix, const char *root, con
                 size_t len;
                 const char *at = field(line, FIELD_SOCKET_PATH, &len);
                 const char *path = *at == '/' ? arena_copy(arena, at, strcspn(at, "\n")) : NULL;
-                const char *below = path ? relative(path, root) : NULL;
+                const char *below = path ? path_below(path, root) : NULL;
 
-                if (below)
+                if (below && *below != '\0')
                         ret[count++] = below;
         }
         return count;

@@ -7,6 +7,8 @@
 
 #include <string.h>
 
+#include "base/below.h"
+
 static const char *const reserved[] = { "/proc", "/sys", "/dev" };
 
 /* Control bytes, C0 and DEL; and C1 in UTF-8 (C2 80 to C2 9F). */
@@ -46,12 +48,9 @@ is_reserved(const char *path)
 {
         if (path[0] == '\0')
                 return true;
-        for (size_t i = 0; i < sizeof reserved / sizeof reserved[0]; i++) {
-                size_t len = strlen(reserved[i]);
-
-                if (strncmp(path, reserved[i], len) == 0 && (path[len] == '\0' || path[len] == '/'))
+        for (size_t i = 0; i < sizeof reserved / sizeof reserved[0]; i++)
+                if (path_below(path, reserved[i]))
                         return true;
-        }
         return false;
 }
 
