@@ -17,17 +17,20 @@
 #include "cli/doctor_audit.h"
 #include "cli/finding_print.h"
 #include "cli/options.h"
+#include "cli/provider_greeting.h"
 #include "cli/trial.h"
+#include "cli/trial_child.h"
 #include "daemon/state.h"
 #include "host/cgroups.h"
 #include "host/facts.h"
 #include "host/try.h"
+#include "prepare/host.h"
 #include "prepare/host_file.h"
 #include "prepare/prepare.h"
 #include "spec/provider.h"
 #include "text/json.h"
 
-enum { EXIT_OURS = 125, EXIT_NOT_ENFORCEABLE = 1, ARENA_MAX = 1 << 20 };
+enum { EXIT_OURS = 125, EXIT_NOT_ENFORCEABLE = 1, ARENA_MAX = 16 << 20 };
 
 struct paint {
         const char *good, *bad, *dim, *bold, *off;
@@ -47,7 +50,14 @@ enum { REPORTS_MAX = 8 };
 struct reports {
         struct host_report of[REPORTS_MAX];
         size_t count;
+        struct provider_greeting
+                greetings[HOST_PROVIDERS_MAX]; /* of providers that a host registers */
+        size_t greeting_count;
 };
+
+#define NO_PROVIDER                                                                            \
+        "refused, because this build has no provider of it: it takes hardware virtualisation " \
+        "(docs/MICROVM.md)"
 
 static const char *const words[] = {
         [ATTEMPT_WORKS] = "yes", [ATTEMPT_FAILS] = "NO", [ATTEMPT_IDLE] = "-"
@@ -165,7 +175,57 @@ print_further(const struct host_report *report, const struct paint *p)
                      report->provider->id);
         if (strcmp(bare, report->provider->tier) != 0)
                 (void)printf("; without an image %s", bare);
-        (void)printf("): %s%s%s\n", report->has_tier ? p->good : p->bad, report->why, p->off);
+        (void)printf("): %s%s%s%s\n", report->has_tier ? p->good : p->bad,
+                     !report->has_tier || report->is_tried ? "" : "found, not tried; ", report->why,
+                     p->off);
+}
+
+/* Weakest first; the first report was printed before. */
+static void
+print_tiers(const struct reports *reports, const struct paint *p)
+{
+        for (const char *const *tier = provider_tiers; *tier; tier++) {
+                bool is_known = strcmp(reports->of[0].provider->tier, *tier) == 0;
+
+                for (size_t i = 1; i < reports->count; i++)
+                        if (strcmp(reports->of[i].provider->tier, *tier) == 0) {
+                                print_further(&reports->of[i], p);
+                                is_known = true;
+                        }
+                if (!is_known)
+                        (void)printf("\n%sTier %s: %s" NO_PROVIDER "%s\n", p->bold, *tier, p->bad,
+                                     p->off);
+        }
+}
+
+static void
+print_greetings(const struct reports *reports, const struct paint *p)
+{
+        if (reports->greeting_count > 0)
+                (void)printf("\n%sProviders elsewhere (programs of the host file; without a "
+                             "network, and nothing is asked of them)%s\n",
+                             p->bold, p->off);
+        for (size_t i = 0; i < reports->greeting_count; i++) {
+                const struct provider_greeting *g = &reports->greetings[i];
+
+                (void)printf("  %s%-3s%s %-17s tier %s\n      ", g->works ? p->good : p->bad,
+                             words[g->works ? ATTEMPT_WORKS : ATTEMPT_FAILS], p->off,
+                             g->provider->id,
+                             g->provider->can.tier ? g->provider->can.tier : "not stated");
+                print_escaped(stdout, g->detail, false);
+                (void)fputc('\n', stdout);
+                if (g->works) {
+                        (void)printf("      %scalls itself ", p->dim);
+                        print_escaped(stdout, g->name, false);
+                        for (int a = 0; a < BRIDGE_ABILITIES; a++)
+                                if ((g->abilities & 1u << a) != 0)
+                                        (void)printf(", %s",
+                                                     bridge_ability_word((enum bridge_ability)a));
+                        (void)printf("%s\n", p->off);
+                }
+                if (g->mend[0])
+                        print_mend(g->mend, p);
+        }
 }
 
 static void
@@ -177,8 +237,8 @@ print_text(const struct host_facts *facts, const struct reports *reports, const 
         print_machine(facts, &reports->of[0]);
         doctor_audit_print(audit);
         print_report(&reports->of[0], disk, p);
-        for (size_t i = 1; i < reports->count; i++)
-                print_further(&reports->of[i], p);
+        print_tiers(reports, p);
+        print_greetings(reports, p);
 }
 
 /* -- for programs ------------------------------------------------------------------------------ */
@@ -246,11 +306,39 @@ write_results(struct json_writer *w, const struct host_report *report)
                 json_member_text(w, "name", r->row->name);
                 json_member_text(w, "what_for", r->row->what_for);
                 json_member_text(w, "needed_for", host_need_name(report->provider, r->need));
+                json_member_text(w, "provider", report->provider->id);
                 json_member_text(w, "state", states[r->result]);
                 json_member_text(w, "detail", r->detail);
                 json_member_text(w, "fix", r->mend[0] ? r->mend : NULL);
                 json_close_map(w);
         }
+}
+
+static void
+write_greetings(struct json_writer *w, const struct reports *reports)
+{
+        json_key(w, "elsewhere");
+        json_open_list(w);
+        for (size_t i = 0; i < reports->greeting_count; i++) {
+                const struct provider_greeting *g = &reports->greetings[i];
+
+                json_open_map(w);
+                json_member_text(w, "id", g->provider->id);
+                json_member_text(w, "tier", g->provider->can.tier);
+                json_member_bool(w, "works", g->works);
+                json_member_bool(w, "started", g->is_started);
+                json_member_text(w, "name", g->name[0] ? g->name : NULL);
+                json_key(w, "abilities");
+                json_open_list(w);
+                for (int n = 0; n < BRIDGE_ABILITIES; n++)
+                        if ((g->abilities & 1u << n) != 0)
+                                json_text(w, bridge_ability_word((enum bridge_ability)n));
+                json_close_list(w);
+                json_member_text(w, "detail", g->detail);
+                json_member_text(w, "fix", g->mend[0] ? g->mend : NULL);
+                json_close_map(w);
+        }
+        json_close_list(w);
 }
 
 /* A tier is enforced if one of its providers is. */
@@ -260,15 +348,12 @@ write_tiers(struct json_writer *w, const struct reports *reports)
         json_key(w, "tier");
         json_open_map(w);
         for (const char *const *tier = provider_tiers; *tier; tier++) {
-                bool is_known = false, is_enforced = false;
+                bool is_enforced = false;
 
                 for (size_t i = 0; i < reports->count; i++)
-                        if (strcmp(reports->of[i].provider->tier, *tier) == 0) {
-                                is_known = true;
+                        if (strcmp(reports->of[i].provider->tier, *tier) == 0)
                                 is_enforced |= reports->of[i].has_tier;
-                        }
-                if (is_known)
-                        json_member_bool(w, *tier, is_enforced);
+                json_member_bool(w, *tier, is_enforced);
         }
         json_member_text(w, "why", reports->of[0].why);
         json_close_map(w);
@@ -281,6 +366,7 @@ write_tiers(struct json_writer *w, const struct reports *reports)
                 json_member_text(w, "id", r->provider->id);
                 json_member_text(w, "tier", r->provider->tier);
                 json_member_bool(w, "works", r->has_tier);
+                json_member_bool(w, "tried", r->is_tried);
                 json_member_text(w, "why", r->why);
                 json_close_map(w);
         }
@@ -297,6 +383,7 @@ print_json(const struct host_facts *facts, const struct reports *reports, const 
         json_init(&w, true);
         json_open_map(&w);
         write_tiers(&w, reports);
+        write_greetings(&w, reports);
         write_host(&w, facts, &reports->of[0], disk);
         doctor_audit_write(&w, audit);
         json_key(&w, "mechanisms");
@@ -320,18 +407,9 @@ complain(const struct error *e)
         return EXIT_OURS;
 }
 
-/* The whole sandbox was tried with the first provider of this engine. */
-static void
-take_trial(const struct host_report *from, struct host_report *to)
-{
-        const struct host_try_result *trial = &from->results[from->count - 1];
-
-        host_report_add(to, trial->row, PROVIDER_NEED_TIER, trial->result, trial->detail);
-        to->results[to->count - 1].is_known = true;
-}
-
 static int
-try_providers(const struct host_facts *facts, struct reports *ret, struct error *e)
+try_providers(const struct host_facts *facts, struct trial_desk *desk, struct reports *ret,
+              struct error *e)
 {
         for (size_t i = 0; i < provider_count; i++) {
                 struct host_report *report = &ret->of[ret->count];
@@ -344,36 +422,69 @@ try_providers(const struct host_facts *facts, struct reports *ret, struct error 
                 if (host_try_all(facts, &providers[i], ret->count > 0 ? &ret->of[0] : NULL, report,
                                  e) < 0)
                         return -1;
-                if (ret->count > 0 && providers[i].engine == ret->of[0].provider->engine)
-                        take_trial(&ret->of[0], report);
-                else if (!provider_needs_config(&providers[i]))
-                        trial_run(report);
+                trial_run(desk, report);
                 ret->count++;
         }
         return 0;
 }
 
-/* A host file with a fault is reported by the commands that need it. */
 static void
-find_kernel(struct arena *arena, struct host_facts *facts)
+greet_providers(const struct host_file *file, struct reports *ret)
 {
-        static const struct host_ability none;
-        struct host_file file;
-        struct error ignored;
+        for (size_t i = 0; i < file->rules->providers.count; i++) {
+                const struct host_provider *p = &file->rules->providers.items[i];
 
-        if (host_file_load(arena, NULL, &none, 0, NULL, &file, &ignored) == 0)
-                facts->machine_kernel = file.rules->machine_kernel;
+                if (p->program.argv.count > 0 || provider_is_elsewhere(provider_find(p->id)))
+                        provider_greeting_read(p, ret->of[0].has_tier,
+                                               &ret->greetings[ret->greeting_count++]);
+        }
 }
 
 struct asked {
-        bool is_json;
+        const char *host_name;
+        bool is_json, boots;
 };
+
+/* A default host file with a fault is reported by the commands that need it. */
+static int
+load_host(struct arena *arena, const struct asked *a, const struct host_facts *facts,
+          struct host_file *ret, struct error *e)
+{
+        struct host_ability real = prepare_local_ability(facts, false);
+
+        if (host_file_load(arena, a->host_name, &real, HOST_FILE_BOUND, NULL, ret, e) == 0)
+                return 0;
+        return a->host_name
+                       ? -1
+                       : host_file_load(arena, "/dev/null", &real, HOST_FILE_BOUND, NULL, ret, e);
+}
+
+/* What was made for the trials is removed, also if a signal ends this process. */
+static int
+try_all(const struct asked *a, struct host_facts *facts, const struct host_file *file,
+        struct reports *ret, struct error *e)
+{
+        static struct trial_desk desk;
+        int result;
+
+        facts->machine_kernel = file->rules->machine_kernel;
+        desk.kernel = file->rules->machine_kernel;
+        desk.boots = a->boots;
+        trial_child_catch();
+        result = try_providers(facts, &desk, ret, e);
+        trial_image_remove(&desk.image);
+        trial_child_release();
+        if (result == 0)
+                greet_providers(file, ret);
+        return result;
+}
 
 static int
 cmd_doctor(int argc, char **argv)
 {
         static struct reports reports;
         static struct doctor_audit audit;
+        struct host_file file = { .rules = NULL };
         struct host_facts facts;
         struct error e;
         struct asked a = { .is_json = false };
@@ -387,8 +498,12 @@ cmd_doctor(int argc, char **argv)
         if (host_facts_read(&facts, &e) < 0)
                 return complain(&e);
         arena_init(&arena, ARENA_MAX);
-        find_kernel(&arena, &facts);
-        if (try_providers(&facts, &reports, &e) < 0) {
+        if (load_host(&arena, &a, &facts, &file, &e) < 0) {
+                status = print_failure(file.name, &e, a.is_json);
+                arena_fini(&arena);
+                return status;
+        }
+        if (try_all(&a, &facts, &file, &reports, &e) < 0) {
                 arena_fini(&arena);
                 return complain(&e);
         }
@@ -407,6 +522,9 @@ cmd_doctor(int argc, char **argv)
 }
 
 static const struct option options[] = {
+        OPTION_FLAG(struct asked, boots, "--boot",
+                    "also boot a virtual machine: some seconds, at most 150 (default: not tried)"),
+        OPTION_TEXT(struct asked, host_name, VALUE_FILE, "--host", "FILE", HOST_FILE_DOC),
         OPTION_FLAG(struct asked, is_json, "--json", JSON_DOC),
         OPTION_END,
 };
@@ -415,6 +533,9 @@ const struct command command_doctor = {
         .name = "doctor",
         .help = "Show what this machine can enforce, and how to fix what is missing.",
         .options = options,
+        .notes =
+                "Each kind of sandbox is started once; a program of the host file (docs/BRIDGE.md) "
+                "only\nuntil its greeting.\n",
         .example = "carrel doctor",
         .run = cmd_doctor,
 };

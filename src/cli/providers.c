@@ -7,11 +7,11 @@
  * A36-177.
  */
 #include <string.h>
-#include <unistd.h>
 
 #include "cli/commands.h"
 #include "cli/finding_print.h"
 #include "cli/options.h"
+#include "cli/provider_greeting.h"
 #include "host/facts.h"
 #include "prepare/host.h"
 #include "prepare/host_file.h"
@@ -23,22 +23,6 @@ enum { PROVIDERS_ARENA_MAX = 16 << 20 };
 /* Abilities that are not limits come first in the table: isolated, mounts, pause. */
 enum { FIRST_LIMIT = 3 };
 
-/* Of one whose sandboxes are elsewhere. What its program makes of a key is not known here. */
-static const char *
-why_not_elsewhere(const struct host_provider *p)
-{
-        if (p->program.argv.count == 0)
-                return "the host file names no program for it: docs/BRIDGE.md";
-        if (p->can.egress == HOST_EGRESS_NONE)
-                return "the host file does not say that its network is restricted: egress";
-        if (access(p->program.argv.items[0], X_OK) < 0)
-                return "its program cannot be executed";
-        for (size_t i = 0; i < p->program.tools.count; i++)
-                if (access(p->program.tools.items[i], R_OK | X_OK) < 0)
-                        return "a directory of its tools cannot be read";
-        return NULL;
-}
-
 /* NULL: this build has an engine for it, and this machine can isolate. */
 static const char *
 why_not(const struct host_provider *p)
@@ -46,7 +30,7 @@ why_not(const struct host_provider *p)
         const struct provider *known = provider_find(p->id);
 
         if (p->program.argv.count > 0 || provider_is_elsewhere(known))
-                return why_not_elsewhere(p);
+                return provider_greeting_why_not(p);
         if (!known || known->engine == PROVIDER_ENGINE_NONE)
                 return "this build has no engine for it";
         if (p->lacks)

@@ -41,6 +41,7 @@ struct host_report {
         struct host_try_result results[HOST_TRIES_MAX];
         size_t count;
         bool has_tier;
+        bool is_tried;              /* a whole sandbox of it was started (cli/trial.h) */
         char why[512];              /* one sentence: the verdict and its reason */
         const char *container;      /* "docker", "podman", "kubernetes", "container", or NULL */
         const char *container_help; /* the options its runtime needs, or NULL */

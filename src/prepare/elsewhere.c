@@ -93,18 +93,29 @@ write_create(struct json_writer *w, const struct spec *asked)
 }
 
 /* What the host file says that it can, its greeting must say too. */
-static void
-write_needs(struct json_writer *w, const struct host_ability *can)
+uint32_t
+elsewhere_needs(const struct host_ability *can)
 {
+        uint32_t needs = can->egress == HOST_EGRESS_LISTED ? 1u << BRIDGE_CAN_EGRESS : 0;
         const char *name;
 
+        for (size_t i = 0; (name = host_ability_name(i)) != NULL; i++) {
+                enum bridge_ability found = bridge_ability_find(name);
+
+                if (host_ability_has(can, i) && found != BRIDGE_ABILITIES)
+                        needs |= 1u << found;
+        }
+        return needs;
+}
+
+static void
+write_needs(struct json_writer *w, uint32_t needs)
+{
         json_key(w, "needs");
         json_open_list(w);
-        for (size_t i = 0; (name = host_ability_name(i)) != NULL; i++)
-                if (host_ability_has(can, i) && bridge_ability_find(name) != BRIDGE_ABILITIES)
-                        json_text(w, name);
-        if (can->egress == HOST_EGRESS_LISTED)
-                json_text(w, bridge_ability_word(BRIDGE_CAN_EGRESS));
+        for (int i = 0; i < BRIDGE_ABILITIES; i++)
+                if ((needs & 1u << i) != 0)
+                        json_text(w, bridge_ability_word((enum bridge_ability)i));
         json_close_list(w);
 }
 
@@ -121,7 +132,7 @@ write_text(struct arena *arena, const struct host_provider *provider, const stru
         for (size_t i = 0; i < provider->program.argv.count; i++)
                 json_text(&w, provider->program.argv.items[i]);
         json_close_list(&w);
-        write_needs(&w, &provider->can);
+        write_needs(&w, elsewhere_needs(&provider->can));
         json_key(&w, "create");
         write_create(&w, asked);
 #ifdef CARREL_TEST_SWITCHES

@@ -5,6 +5,8 @@
 #ifndef CARREL_PREPARE_ELSEWHERE_H
 #define CARREL_PREPARE_ELSEWHERE_H
 
+#include <stdint.h>
+
 #include "base/arena.h"
 #include "base/error.h"
 #include "policy/host_rules.h"
@@ -19,5 +21,9 @@
  */
 int elsewhere_take(struct arena *arena, const struct spec **spec, const struct host_rules **rules,
                    const char **ret_text, struct error *e);
+
+/* Abilities (bits of enum bridge_ability) that the greeting of a provider's program must have: what
+ * the host file says that it can. */
+uint32_t elsewhere_needs(const struct host_ability *can);
 
 #endif

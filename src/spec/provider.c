@@ -272,7 +272,7 @@ const struct provider providers[] = {
           LOCAL_ALWAYS,
           LOCAL_IF_HOST,
           true,
-          { NULL },
+          { local_tier, local_limit, NULL },
           "node" },
         { PROVIDER_AUTO,
           &auto_set,
