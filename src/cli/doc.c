@@ -113,9 +113,9 @@ static const struct option options[] = {
                     "check: T3 and T4 need encrypted snapshots even where there are no snapshots"),
         OPTION_TEXT(struct doc_asked, risk, VALUE_RISK, "--risk", "low|medium|high",
                     "admit: the risk of what you are going to do (required)"),
-        OPTION_TEXT(struct doc_asked, destination, VALUE_TEXT, "--destination", "HOST[:PORT]",
+        OPTION_LIST(struct doc_asked, destinations, VALUE_TEXT, "--destination", "HOST[:PORT]",
                     "admit: a destination (port: 443)"),
-        OPTION_TEXT(struct doc_asked, operation, VALUE_TEXT, "--operation", "NAME",
+        OPTION_LIST(struct doc_asked, operations, VALUE_TEXT, "--operation", "NAME",
                     "admit: an operation, such as data_deletion"),
         OPTION_LIST(struct doc_asked, elapsed, VALUE_TEXT, "--elapsed", "LAYER=T",
                     "admit: time that has passed: per_tool_call=40s, per_task_loop=5m, "

@@ -15,14 +15,14 @@
 #include "text/json.h"
 
 struct doc_asked {
-        const char *profile, *risk, *destination, *operation; /* check, admit */
-        struct option_list elapsed;
-        const char *file, *workspace, *host_file; /* generate, verify: of the sandbox */
-        const char *config, *format;              /* generate */
-        const char *log;                          /* a state directory of its own, or NULL */
-        const char *walls;                        /* a manifest of its own, or NULL: doc_rules.h */
-        const char *only;                         /* verify: a path or a section; NULL: all */
-        uint64_t starts;                          /* 0: the default */
+        const char *profile, *risk;                           /* check, admit */
+        struct option_list destinations, operations, elapsed; /* admit */
+        const char *file, *workspace, *host_file;             /* generate, verify: of the sandbox */
+        const char *config, *format;                          /* generate */
+        const char *log;   /* a state directory of its own, or NULL */
+        const char *walls; /* a manifest of its own, or NULL: doc_rules.h */
+        const char *only;  /* verify: a path or a section; NULL: all */
+        uint64_t starts;   /* 0: the default */
         bool is_audited, keeps_output, is_scaled;
         bool is_literal, is_json;
         struct words words;

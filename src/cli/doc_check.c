@@ -154,26 +154,31 @@ read_risk(const struct doc_asked *a, struct document_request *ret, struct error 
 
 /* "host", "host:443", "[::1]:443"; an address with colons and without brackets has no port. */
 static int
-read_host(struct doc_asked *a, struct document_request *ret, struct error *e)
+read_host(struct doc_asked *a, const char *word, struct document_request *ret, struct error *e)
 {
-        const char *colon, *end;
+        const char *colon = strrchr(word, ':'), *end = strchr(word, ']');
         uint64_t port = 0;
 
-        if (!a->destination)
-                return 0;
-        colon = strrchr(a->destination, ':');
-        end = strchr(a->destination, ']');
-        if (colon && (end ? colon < end : strchr(a->destination, ':') != colon))
+        if (colon && (end ? colon < end : strchr(word, ':') != colon))
                 colon = NULL;
-        ret->host = a->destination;
+        ret->host = word;
         if (!colon)
                 return 0;
-        if (value_number_read(VALUE_PORT, (struct value_place){ "doc", "--destination" }, colon + 1,
-                              &port, e) < 0)
+        if (value_number_read(VALUE_REMOTE_PORT, (struct value_place){ "doc", "--destination" },
+                              colon + 1, &port, e) < 0)
                 return -1;
         ret->port = (uint16_t)port;
-        ret->host = arena_copy(&a->arena, a->destination, (size_t)(colon - a->destination));
+        ret->host = arena_copy(&a->arena, word, (size_t)(colon - word));
         return ret->host ? 0 : fail(e, ERROR_NO_MEMORY, "no memory for a host");
+}
+
+static int
+read_hosts(struct doc_asked *a, struct document_request *ret, struct error *e)
+{
+        for (size_t i = 0; i < a->destinations.count; i++)
+                if (read_host(a, a->destinations.items[i], &ret[i], e) < 0)
+                        return -1;
+        return 0;
 }
 
 static int
@@ -183,6 +188,7 @@ read_elapsed(const struct doc_asked *a, struct document_request *ret, struct err
                 ret->elapsed_ms[i] = DOCUMENT_NOT_ELAPSED;
         for (size_t i = 0; i < a->elapsed.count; i++) {
                 const char *word = a->elapsed.items[i], *text = strchr(word, '=');
+                uint64_t ms;
                 size_t layer = 0;
 
                 while (text && layer < DOCUMENT_TIMEOUTS &&
@@ -196,11 +202,36 @@ read_elapsed(const struct doc_asked *a, struct document_request *ret, struct err
                                       "per_sandbox_lifetime: --elapsed per_tool_call=40s");
                         return -1;
                 }
-                if (value_duration_read((struct value_place){ "doc", "--elapsed" }, text + 1,
-                                        &ret->elapsed_ms[layer], e) < 0)
+                if (value_duration_read((struct value_place){ "doc", "--elapsed" }, text + 1, &ms,
+                                        e) < 0)
                         return -1;
+                if (ret->elapsed_ms[layer] == DOCUMENT_NOT_ELAPSED || ms > ret->elapsed_ms[layer])
+                        ret->elapsed_ms[layer] = ms;
         }
         return 0;
+}
+
+/* Each destination, then each operation, then the time: the first that is not allowed decides. */
+static struct document_verdict
+decide(const struct doc_asked *a, const struct node *root, struct document_request *request,
+       const struct document_request *targets)
+{
+        struct document_request one = *request;
+        struct document_verdict v;
+
+        for (size_t i = 0; i < DOCUMENT_TIMEOUTS; i++)
+                one.elapsed_ms[i] = DOCUMENT_NOT_ELAPSED;
+        for (size_t i = 0; i < a->destinations.count + a->operations.count; i++) {
+                bool is_target = i < a->destinations.count;
+
+                one.host = is_target ? targets[i].host : NULL;
+                one.port = is_target ? targets[i].port : 0;
+                one.operation = is_target ? NULL : a->operations.items[i - a->destinations.count];
+                v = document_admit(root, &one);
+                if (v.decision != DOCUMENT_ALLOW)
+                        return v;
+        }
+        return document_admit(root, request);
 }
 
 /* The decision does not ask whether the rest of the document is good; a person should know. */
@@ -227,18 +258,18 @@ doc_admit(struct doc_asked *a)
                                         [DOCUMENT_ASK_USER] = STATUS_ASK,
                                         [DOCUMENT_REFUSE] = STATUS_WRONG,
                                         [DOCUMENT_ABORT] = STATUS_WRONG };
-        struct document_request request = { .operation = a->operation };
+        struct document_request request = { 0 }, targets[OPTION_LIST_MAX] = { 0 };
         struct document_verdict v;
         const struct node *root;
         struct json_writer w;
         struct error e;
 
-        if (read_risk(a, &request, &e) < 0 || read_host(a, &request, &e) < 0 ||
+        if (read_risk(a, &request, &e) < 0 || read_hosts(a, targets, &e) < 0 ||
             read_elapsed(a, &request, &e) < 0)
                 return print_failure(NULL, &e, a->is_json);
         if (doc_read(a, 1, &root, &e) < 0)
                 return print_failure(a->words.items[1], &e, a->is_json);
-        v = document_admit(root, &request);
+        v = decide(a, root, &request, targets);
         warn_of_errors(a, root);
         if (!a->is_json) {
                 (void)printf("%s: %s\n", v.word, v.why);

@@ -29,6 +29,7 @@ enum value_kind {
         VALUE_DURATION,
         VALUE_PORT,
         VALUE_HOST_PORT,
+        VALUE_REMOTE_PORT,
         VALUE_EXEC,
         VALUE_OFFSET,
         VALUE_POOL,

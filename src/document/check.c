@@ -25,6 +25,29 @@ below(struct document_findings *f, const char *path, const char *name)
 }
 
 static void
+unknown(struct document_findings *f, const struct document_kind *kind, const struct node *member,
+        const char *path)
+{
+        const struct node where = { .line = member->key_line, .column = member->key_column };
+        struct nearest n = nearest_begin(member->key);
+
+        for (size_t i = 0; i < kind->member_count; i++)
+                (void)nearest_try(&n, kind->members[i].name, kind->members[i].name);
+        document_find(
+                f, false, "unknown_field", path, &where,
+                n.found ? arena_format(f->arena, "no such field here; did you mean %s?", n.found)
+                        : "no such field here");
+}
+
+static void
+unknown_check(struct document_findings *f, const struct document_kind *kind, const struct node *map,
+              const char *path)
+{
+        node_each(member, map) if (member->key[0] != '@' && !document_field_find(kind, member->key))
+                unknown(f, kind, member, below(f, path, member->key));
+}
+
+static void
 entries_check(struct document_findings *f, const struct document_field *field,
               const struct node *list, const char *path)
 {
@@ -40,6 +63,22 @@ entries_check(struct document_findings *f, const struct document_field *field,
                 else
                         document_find(f, true, kind->members[0].invalid, here, item,
                                       "expected a map");
+        }
+}
+
+/* The values of a control are checked by a rule of its own. */
+static void
+controls_check(struct document_findings *f, const struct document_kind *kind,
+               const struct node *list, const char *path)
+{
+        size_t index = 0;
+
+        node_each(item, list)
+        {
+                const char *here = arena_format(f->arena, "%s[%zu]", path, index++);
+
+                if (item->kind == NODE_MAP && here)
+                        unknown_check(f, kind, item, here);
         }
 }
 
@@ -79,23 +118,10 @@ field_check(struct document_findings *f, const struct document_field *field,
         }
         if (kind->shape == DOCUMENT_MAP)
                 map_check(f, kind, value, path);
+        else if (kind->shape == DOCUMENT_CONTROLS)
+                controls_check(f, kind->item, value, path);
         else if (kind->shape == DOCUMENT_LIST && kind->item->shape == DOCUMENT_MAP)
                 entries_check(f, field, value, path);
-}
-
-static void
-unknown(struct document_findings *f, const struct document_kind *kind, const struct node *member,
-        const char *path)
-{
-        const struct node where = { .line = member->key_line, .column = member->key_column };
-        struct nearest n = nearest_begin(member->key);
-
-        for (size_t i = 0; i < kind->member_count; i++)
-                (void)nearest_try(&n, kind->members[i].name, kind->members[i].name);
-        document_find(
-                f, false, "unknown_field", path, &where,
-                n.found ? arena_format(f->arena, "no such field here; did you mean %s?", n.found)
-                        : "no such field here");
 }
 
 /* Something else than a map has none of the members. */
@@ -113,10 +139,8 @@ map_check(struct document_findings *f, const struct document_kind *kind, const s
                 else if (field->is_required)
                         missing(f, field, map, here);
         }
-        if (map->kind != NODE_MAP)
-                return;
-        node_each(member, map) if (member->key[0] != '@' && !document_field_find(kind, member->key))
-                unknown(f, kind, member, below(f, path, member->key));
+        if (map->kind == NODE_MAP)
+                unknown_check(f, kind, map, path);
 }
 
 void

@@ -176,8 +176,17 @@ static const struct document_kind kind_DISK_IO = { .shape = DOCUMENT_MAP,
                                                    MEMBERS(io_rows),
                                                    .expects = "a map of iops, bandwidth" };
 
+/* rules.c checks the values; a control can also be a name alone */
+static const struct document_field control_rows[] = {
+        { "control", true, &kind_FREE, "invalid_value", "invalid_value" },
+        { "enforced", false, &kind_FREE, "invalid_value", "invalid_value" },
+};
+static const struct document_kind kind_CONTROL = { .shape = DOCUMENT_MAP,
+                                                   MEMBERS(control_rows),
+                                                   .expects = "a control" };
 static const struct document_kind kind_CONTROLS = {
         .shape = DOCUMENT_CONTROLS,
+        .item = &kind_CONTROL,
         .min = 1,
         .expects = "a list of at least one control, such as egress_allowlist"
 };

@@ -30,25 +30,33 @@ document_matches(const char *text, const char *pattern, bool ignores_case)
 
 /* -- names ------------------------------------------------------------------------------------- */
 
+/* The text without blanks around it. */
+static const char *
+trimmed(const char *text, size_t *ret_len)
+{
+        text += strspn(text, " \t");
+        *ret_len = strlen(text);
+        while (*ret_len > 0 && (text[*ret_len - 1] == ' ' || text[*ret_len - 1] == '\t'))
+                (*ret_len)--;
+        return text;
+}
+
+static char
+letter(char c)
+{
+        return (char)(c == ' ' || c == '-' ? '_' : c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c);
+}
+
 const char *
 document_name(const char *text, char *ret, size_t room)
 {
         size_t len;
 
-        while (*text == ' ' || *text == '\t')
-                text++;
-        len = strlen(text);
-        while (len > 0 && (text[len - 1] == ' ' || text[len - 1] == '\t'))
-                len--;
+        text = trimmed(text, &len);
         if (len > room - 1)
                 len = room - 1;
-        for (size_t i = 0; i < len; i++) {
-                char c = text[i];
-
-                ret[i] = (char)(c == ' ' || c == '-'   ? '_'
-                                : c >= 'A' && c <= 'Z' ? c - 'A' + 'a'
-                                                       : c);
-        }
+        for (size_t i = 0; i < len; i++)
+                ret[i] = letter(text[i]);
         ret[len] = '\0';
         return ret;
 }
@@ -56,11 +64,14 @@ document_name(const char *text, char *ret, size_t room)
 bool
 document_is_name(const char *a, const char *b)
 {
-        char one[DOCUMENT_NAME_MAX], other[DOCUMENT_NAME_MAX];
+        size_t a_len, b_len;
 
-        return strlen(a) < DOCUMENT_NAME_MAX && strlen(b) < DOCUMENT_NAME_MAX &&
-               strcmp(document_name(a, one, sizeof one), document_name(b, other, sizeof other)) ==
-                       0;
+        a = trimmed(a, &a_len);
+        b = trimmed(b, &b_len);
+        for (size_t i = 0; a_len == b_len && i < a_len; i++)
+                if (letter(a[i]) != letter(b[i]))
+                        return false;
+        return a_len == b_len;
 }
 
 enum { SET_CONTROL, SET_INPUT };

@@ -14,10 +14,12 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/utsname.h>
+#include <sys/xattr.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "base/scoped.h"
+#include "image/collect.h"
 #include "image/layer.h"
 #include "image/layout.h"
 #include "text/json.h"
@@ -29,6 +31,7 @@ struct importing {
         const struct image_import *asked;
         struct image_imported *ret;
         struct image_record record;
+        bool has_unpacked; /* a layer, or it has begun to */
 };
 
 static uint64_t
@@ -98,6 +101,7 @@ add_layer(struct importing *i, const struct digest *diff_id, int archive, const 
 
         if (lseek(archive, 0, SEEK_SET) < 0)
                 return fail_sys(e, ERROR_BACKEND_FAILED, errno, "reading %s", label);
+        i->has_unpacked = true;
         if (layer_add(i->s, diff_id, archive, &i->asked->limits, &i->asked->progress, label, &facts,
                       &is_new, e) < 0)
                 return -1;
@@ -109,6 +113,29 @@ add_layer(struct importing *i, const struct digest *diff_id, int archive, const 
         i->ret->bytes += facts.bytes;
         i->ret->left_out += facts.left_out;
         return 0;
+}
+
+/*
+ * overlayfs does not read the mark of an opaque directory at the top of a layer, so the layers
+ * below would be seen, which this one removes.
+ */
+static int
+check_top(struct importing *i, const struct digest *diff_id, size_t index, struct error *e)
+{
+        char path[DIGEST_HEX + sizeof "/" IMAGE_LAYER_ROOT], hex[DIGEST_HEX], mark;
+        scoped_fd int root = -1;
+
+        digest_hex(diff_id, hex);
+        (void)snprintf(path, sizeof path, "%s/" IMAGE_LAYER_ROOT, hex);
+        root = openat(i->s->layers, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        if (root < 0)
+                return fail_sys(e, ERROR_BACKEND_FAILED, errno, "opening a layer");
+        if (index == 0 || fgetxattr(root, "user.overlay.opaque", &mark, sizeof mark) <= 0)
+                return 0;
+        (void)fail_at(e, ERROR_IMAGE_INVALID, NULL, "unsupported",
+                      "layer %zu: entry .wh..wh..opq: it removes the whole root below", index + 1);
+        error_hint(e, "Make an image of one layer from it: docker export, or buildah --squash.");
+        return -1;
 }
 
 static int
@@ -126,7 +153,9 @@ take_layer(struct importing *i, const struct layout *l, const struct oci_manifes
         if (!layer_exists(i->s, &c->diff_ids[index], &known) &&
             layout_copy(l, &m->layers[index], m->has_digests, copy, i->asked->limits.bytes, e) < 0)
                 return error_wrap(e, "%s", label);
-        return add_layer(i, &c->diff_ids[index], copy, label, e);
+        return add_layer(i, &c->diff_ids[index], copy, label, e) < 0
+                       ? -1
+                       : check_top(i, &c->diff_ids[index], index, e);
 }
 
 /* -- the end ----------------------------------------------------------------------------------- */
@@ -328,6 +357,16 @@ import_source(struct importing *i, struct error *e)
         return -1;
 }
 
+/* The layers before the one that was refused; while another import runs they stay for `prune`. */
+static void
+sweep(struct image_store *s, struct arena *arena)
+{
+        struct image_collected collected;
+        struct error e;
+
+        (void)image_collect(s, arena, &collected, &e);
+}
+
 int
 image_import(struct image_store *s, struct arena *arena, const struct image_import *asked,
              struct image_imported *ret, struct error *e)
@@ -340,5 +379,7 @@ image_import(struct image_store *s, struct arena *arena, const struct image_impo
                 return -1;
         result = import_source(&i, e);
         image_store_unlock(s);
+        if (result < 0 && i.has_unpacked)
+                sweep(s, arena);
         return result;
 }

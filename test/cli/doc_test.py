@@ -88,11 +88,20 @@ def decisions(folder):
         (("--risk", "low", "--operation", "data_deletion"), 1, "ask_user"),
         (("--risk", "low", "--elapsed", "per_tool_call=40s"), 126, "abort:per_tool_call"),
         (("--risk", "low", "--elapsed", "per_tool_call=20s", "--elapsed", "per_task_loop=21m"), 126, "abort:per_task_loop"),
+        # all that is asked counts, not only the last
+        (("--risk", "low", "--elapsed", "per_tool_call=40s", "--elapsed", "per_tool_call=1s"), 126, "abort:per_tool_call"),
+        (("--risk", "low", "--operation", "data_deletion", "--operation", "read_file"), 1, "ask_user"),
+        (("--risk", "low", "--destination", "evil.example", "--destination", "api.example.com"), 126, "refuse:egress"),
+        (("--risk", "low", "--operation", "data_deletion", "--destination", "evil.example"), 126, "refuse:egress"),
+        (("--risk", "low", "--operation", "data_deletion", "--elapsed", "per_tool_call=1h"), 1, "ask_user"),
+        (("--risk", "low", "--destination", "api.example.com", "--operation", "read_file"), 0, "allow"),
     )
     for words, status, decision in rows:
         text, answer = carrel("doc", "admit", doc, *words), carrel("doc", "admit", doc, "--json", *words)
         tell("admit %s: %s" % (" ".join(words), decision), text.returncode == status == answer.returncode and text.stdout.startswith(decision + ":")
              and json.loads(answer.stdout)["decision"] == decision, text, answer)
+    done = carrel("doc", "admit", doc, "--risk", "low", "--destination", "evil.example", "--destination", "a.example:0")
+    tell("a port that is none: a destination as example", done.returncode == 125 and "api.example.com:443" in done.stderr, done)
     done = carrel("doc", "admit", doc)
     tell("without a risk: what to add", done.returncode == 125 and "--risk low" in done.stderr, done)
     done = carrel("doc", "admit", doc, "--risk", "low", "--elapsed", "loop=5m")

@@ -19,6 +19,10 @@
 
 enum { READ_BYTES = 256 << 10, STEP_BYTES = 1 << 20 };
 
+/* What a tar file has beside the contents of its files: some for each entry, and a fill at the end.
+ */
+enum { ENTRY_BYTES = 4 << 10, BESIDE_BYTES = 64 << 20 };
+
 struct reader {
         struct archive *outer, *inner;
         struct target *target;
@@ -27,9 +31,24 @@ struct reader {
         void (*step)(void *ctx);
         void *ctx;
         uint64_t bytes, stepped;
+        bool is_beyond;
 };
 
 /* -- the compression --------------------------------------------------------------------------- */
+
+/*
+ * Are these more bytes than files within the limit can need? Contents that are not unpacked (of
+ * hard links, after the last entry) cost time too. `entries`: those so far, or as many as may come.
+ */
+static bool
+is_beyond(const struct reader *r)
+{
+        uint64_t entries = r->inner ? r->target->entries : r->target->limits.entries;
+        uint64_t files = r->target->limits.bytes;
+
+        return r->bytes > BESIDE_BYTES && (r->bytes - BESIDE_BYTES) / 2 > files &&
+               r->bytes - BESIDE_BYTES - files > entries * ENTRY_BYTES;
+}
 
 static la_ssize_t
 pull(struct archive *inner, void *ctx, const void **ret)
@@ -52,6 +71,10 @@ pull(struct archive *inner, void *ctx, const void **ret)
         } while (len == 0);
         (void)crypto_hash_sha256_update(&r->hash, *ret, len);
         r->bytes += len;
+        if (is_beyond(r)) {
+                r->is_beyond = true;
+                return -1;
+        }
         if (r->bytes - r->stepped >= STEP_BYTES) {
                 r->stepped = r->bytes;
                 r->step(r->ctx);
@@ -65,6 +88,9 @@ broken(struct reader *r, struct archive *which)
 {
         const char *why = archive_error_string(which);
         char *out = r->result->why;
+
+        if (r->is_beyond)
+                return target_refuse(r->target, r->target->name, "size", 0);
 
         (void)snprintf(out, sizeof r->result->why, "%s", why ? why : "it is damaged");
         for (; *out; out++)

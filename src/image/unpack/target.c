@@ -25,6 +25,7 @@
 
 #define WHITEOUT ".wh."
 #define OPAQUE ".wh..wh..opq"
+#define NOTE WHITEOUT WHITEOUT
 #define OPAQUE_MARK "user.overlay.opaque"
 
 enum { LOOK_EVERY = 64 << 20, MODE_KEPT = 0777, NAME_LONGEST = 255 };
@@ -54,6 +55,8 @@ failed(struct target *p, int sys)
 {
         if (sys == ENOSPC || sys == EDQUOT)
                 return target_refuse(p, p->name, "room", sys);
+        if (sys == EOVERFLOW)
+                return refuse(p, "entries");
         if (sys == ELOOP || sys == ENOTDIR)
                 return target_refuse(p, p->name, "beneath_link", 0);
         return target_refuse(p, p->name, "failed", sys);
@@ -111,37 +114,75 @@ open_beneath(int root, const char *name)
         return (int)syscall(SYS_openat2, root, name[0] ? name : ".", &how, sizeof how);
 }
 
+/* What overlayfs reads as a whiteout. */
+static bool
+is_hidden(int parent, const char *last)
+{
+        struct stat st;
+
+        return fstatat(parent, last, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISCHR(st.st_mode);
+}
+
+/* What lower layers have in this directory is not seen. */
+static int
+mark_opaque(int parent, const char *last)
+{
+        scoped_fd int dir = openat(parent, last, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+
+        return dir < 0 ? -1 : fsetxattr(dir, OPAQUE_MARK, "y", 1, 0);
+}
+
+/*
+ * Makes a directory that only names of its files speak of. In place of a whiteout it is opaque: the
+ * layer removed a directory, and made another one. It counts as an entry. -1 with errno.
+ */
+static int
+make_part(struct target *p, const char *part)
+{
+        const char *slash = strrchr(part, '/'), *last = slash ? slash + 1 : part;
+        char above_name[TARGET_PATH_MAX + 1];
+        scoped_fd int above = -1;
+        bool was_hidden;
+
+        (void)snprintf(above_name, sizeof above_name, "%.*s", slash ? (int)(slash - part) : 0,
+                       part);
+        above = open_beneath(p->root, above_name);
+        if (above < 0)
+                return -1;
+        was_hidden = is_hidden(above, last);
+        if (++p->entries > p->limits.entries) {
+                errno = EOVERFLOW;
+                return -1;
+        }
+        if (was_hidden && unlinkat(above, last, 0) < 0)
+                return -1;
+        if (mkdirat(above, last, 0755) < 0) {
+                errno = errno == EEXIST ? ENOTDIR : errno;
+                return -1;
+        }
+        return was_hidden ? mark_opaque(above, last) : 0;
+}
+
 /* Opens a directory beneath the root, and makes those on the way that are missing. */
 static int
 open_parent(struct target *p, const char *name)
 {
         char part[TARGET_PATH_MAX + 1];
-        size_t at = 0;
         int fd = open_beneath(p->root, name);
 
-        while (fd < 0 && errno == ENOENT && name[at]) {
+        for (size_t at = 0; fd < 0 && (errno == ENOENT || errno == ENOTDIR) && name[at];) {
+                scoped_fd int there = -1;
+
+                at += name[at] == '/';
                 at += strcspn(name + at, "/");
                 memcpy(part, name, at);
                 part[at] = '\0';
-                at += name[at] == '/';
-                fd = open_beneath(p->root, part);
-                if (fd < 0 && errno == ENOENT) {
-                        const char *slash = strrchr(part, '/');
-                        scoped_fd int above = -1;
-
-                        if (slash)
-                                part[slash - part] = '\0';
-                        above = open_beneath(p->root, slash ? part : "");
-                        if (above < 0 || mkdirat(above, slash ? slash + 1 : part, 0755) < 0)
-                                return -1;
-                        errno = ENOENT;
-                } else if (fd >= 0 && name[at]) {
-                        (void)close(fd);
-                        fd = -1;
-                        errno = ENOENT;
-                }
-                if (fd < 0 && !name[at])
-                        fd = open_beneath(p->root, name);
+                there = open_beneath(p->root, part);
+                if (there < 0 && ((errno != ENOENT && errno != ENOTDIR) || make_part(p, part) < 0))
+                        return -1;
+                if (!name[at])
+                        return open_beneath(p->root, name);
+                errno = ENOENT;
         }
         return fd;
 }
@@ -232,6 +273,7 @@ static int
 make_directory(struct target *p, int parent, const char *last, const struct target_entry *entry)
 {
         mode_t mode = (entry->mode & (MODE_KEPT | S_ISVTX)) | S_IRWXU;
+        bool was_hidden = is_hidden(parent, last);
         struct stat st;
 
         if (p->name[0] == '\0')
@@ -241,7 +283,7 @@ make_directory(struct target *p, int parent, const char *last, const struct targ
                 return failed(p, errno);
         if (mkdirat(parent, last, S_IRWXU) < 0 && errno != EEXIST)
                 return failed(p, errno);
-        if (fchmodat(parent, last, mode, 0) < 0)
+        if (fchmodat(parent, last, mode, 0) < 0 || (was_hidden && mark_opaque(parent, last) < 0))
                 return failed(p, errno);
         return remember_time(p, &entry->at);
 }
@@ -270,12 +312,16 @@ make_link(struct target *p, int parent, const char *last, const struct target_en
         return 0;
 }
 
-/* A name of a file that this layer has; what it links to in another layer is unknown here. */
+/*
+ * A name of a file that this layer has; what it links to in another layer is unknown here. Some
+ * builders write it as a path of the root, with a slash.
+ */
 static int
 make_hard_link(struct target *p, const struct target_entry *entry)
 {
         char target[TARGET_PATH_MAX + 1], above[TARGET_PATH_MAX + 1];
-        const char *fault = name_normal(entry->hard, target), *slash = strrchr(target, '/');
+        const char *hard = entry->hard + strspn(entry->hard, "/");
+        const char *fault = name_normal(hard, target), *slash = strrchr(target, '/');
         const char *last = slash ? slash + 1 : target, *own;
         scoped_fd int from = -1;
         struct stat st;
@@ -285,7 +331,8 @@ make_hard_link(struct target *p, const struct target_entry *entry)
                 return refuse(p, "link_out");
         (void)snprintf(above, sizeof above, "%.*s", slash ? (int)(slash - target) : 0, target);
         from = open_beneath(p->root, above);
-        if (from < 0 || fstatat(from, last, &st, AT_SYMLINK_NOFOLLOW) < 0 || S_ISDIR(st.st_mode))
+        if (from < 0 || fstatat(from, last, &st, AT_SYMLINK_NOFOLLOW) < 0 || S_ISDIR(st.st_mode) ||
+            S_ISCHR(st.st_mode)) /* a whiteout is no file */
                 return refuse(p, "link_out");
         if (strcmp(target, p->name) == 0)
                 return 0;
@@ -305,22 +352,28 @@ static int
 make_whiteout(struct target *p, int parent, const char *last)
 {
         const char *hidden = last + strlen(WHITEOUT);
-        scoped_fd int dir = -1;
 
-        if (strcmp(last, OPAQUE) == 0) {
-                dir = openat(parent, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-                if (dir < 0 || fsetxattr(dir, OPAQUE_MARK, "y", 1, 0) < 0)
-                        return failed(p, errno);
-                return 0;
-        }
+        if (strcmp(last, OPAQUE) == 0)
+                return mark_opaque(parent, ".") < 0 ? failed(p, errno) : 0;
         if (strncmp(hidden, WHITEOUT, strlen(WHITEOUT)) == 0)
                 return 0; /* a storage driver's own note */
         if (hidden[0] == '\0' || strcmp(hidden, ".") == 0 || strcmp(hidden, "..") == 0)
                 return refuse(p, "dot_dot");
+        if (mknodat(parent, hidden, S_IFCHR, makedev(0, 0)) == 0)
+                return 0;
         /* what this layer has itself is not hidden, wherever its whiteout comes */
-        if (mknodat(parent, hidden, S_IFCHR, makedev(0, 0)) < 0 && errno != EEXIST)
+        if (errno != EEXIST ||
+            (mark_opaque(parent, hidden) < 0 && errno != ENOTDIR && errno != ELOOP))
                 return failed(p, errno);
         return 0;
+}
+
+/* A storage driver's own files at the top: .wh..wh.aufs, .wh..wh.plnk/1.2 */
+static bool
+is_note(const struct target *p)
+{
+        return p->is_layer && strncmp(p->name, NOTE, strlen(NOTE)) == 0 &&
+               strcmp(p->name, OPAQUE) != 0;
 }
 
 static bool
@@ -412,6 +465,8 @@ target_make(struct target *p, const struct target_entry *entry, int *ret_fd)
                 return refuse(p, "unsupported");
         if (target_room(p, NAME_LONGEST) < 0)
                 return -1;
+        if (is_note(p))
+                return 0;
         parent = enter_parent(p, p->name, &last);
         if (parent < 0)
                 return failed(p, errno);
