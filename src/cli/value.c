@@ -23,7 +23,7 @@ static const struct kind {
         struct number {
                 uint64_t min, max;
         } number;
-        const char *words[8]; /* the allowed words, or some of them */
+        const char *words[9]; /* the allowed words, or some of them; the last is NULL */
 } kinds[VALUE_COUNT] = {
         [VALUE_DURATION] = { "duration",
                              "a number and its unit, as 1500ms, 30s, 5m or 2h; without one, "
@@ -146,11 +146,12 @@ static const struct kind {
                                  { "import", "pull", "ls", "show", "disk", "machine", "rm",
                                    "prune" } },
         [VALUE_AUDIT_ACTION] = { "action",
-                                 "verify, tail, show, export, checkpoint, rotate or prune",
+                                 "verify, tail, show, replay, export, checkpoint, rotate or "
+                                 "prune",
                                  "verify",
                                  { 0, 0 },
-                                 { "verify", "tail", "show", "export", "checkpoint", "rotate",
-                                   "prune" } },
+                                 { "verify", "tail", "show", "replay", "export", "checkpoint",
+                                   "rotate", "prune" } },
         [VALUE_AGE] = { "age", "a number of days, as 30d", "30d", { 1, 36500 }, { NULL } },
         [VALUE_AUDIT_FORM] = { "form",
                                "jsonl, agentskit or agentgovernance",

@@ -103,9 +103,12 @@ state_make(const char *path, struct error *e)
 
                 (void)snprintf(part, sizeof part, "%.*s", (int)len, path);
                 if (mkdir(part, 0700) < 0 && errno != EEXIST &&
-                    !(errno == EROFS && access(part, F_OK) == 0))
-                        return fail_sys(e, ERROR_STATE_UNUSABLE, errno,
-                                        "making the directory %.200s", part);
+                    !(errno == EROFS && access(part, F_OK) == 0)) {
+                        (void)fail_sys(e, ERROR_STATE_UNUSABLE, errno,
+                                       "making the directory %.200s", part);
+                        error_hint(e, "Choose a directory that you can write with --state DIR.");
+                        return -1;
+                }
                 if (!slash)
                         return 0;
         }
@@ -130,9 +133,12 @@ look(int fd, const char *path, mode_t socket_mode, struct error *e)
         if (st.st_uid != geteuid())
                 return refuse(e, "owner", path, "belongs to somebody else",
                               "Choose a directory of your own with --state DIR.");
-        if ((st.st_mode & 07777 & ~(mode_t)(allowed | 02000)) != 0)
-                return refuse(e, "mode", path, "is open to others",
-                              "Close it, `chmod 700`, or choose another with --state DIR.");
+        /* a daemon with --socket-mode before this one let others pass through it, and no more */
+        if ((st.st_mode & 07777 & ~(mode_t)(allowed | 02011)) != 0) {
+                (void)refuse(e, "mode", path, "is open to others", "");
+                error_hint(e, "Run: chmod 700 %.200s", path);
+                return -1;
+        }
         return (st.st_mode & 0777) == allowed || fchmod(fd, allowed) == 0
                        ? 0
                        : fail_sys(e, ERROR_STATE_UNUSABLE, errno, "setting the mode of %.200s",

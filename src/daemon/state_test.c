@@ -78,6 +78,11 @@ is_passed_through_where_sockets_are_open(void **state)
                 assert_int_equal(fstat(s.fd, &st), 0);
                 assert_int_equal(st.st_mode & 07777, cases[i].directory);
                 state_close(&s);
+                /* without open sockets the next one closes it again */
+                assert_int_equal(state_open(path, 0600, &s, &e), 0);
+                assert_int_equal(fstat(s.fd, &st), 0);
+                assert_int_equal(st.st_mode & 07777, 0700);
+                state_close(&s);
         }
 }
 
@@ -104,6 +109,7 @@ refuses_what_is_not_its_own(void **state)
         assert_int_equal(chmod(path, 0755), 0);
         assert_int_equal(state_open(path, 0600, &s, &e), -1);
         assert_string_equal(e.reason, "mode");
+        assert_non_null(strstr(e.hint, path));
         assert_int_equal(e.code, ERROR_STATE_UNUSABLE);
         assert_int_equal(state_open(geteuid() == 0 ? path : "/", 0600, &s, &e), -1);
         if (geteuid() == 0) {

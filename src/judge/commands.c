@@ -61,6 +61,39 @@ read_names(struct reading *r, const struct node *n, const char *path, struct spe
         return 0;
 }
 
+/* Says what is wrong with a name of a program, or NULL. Such a name would match no program. */
+static const char *
+name_fault(const char *name)
+{
+        if (strpbrk(name, " \t\r\n"))
+                return "this is a command, not the name of a program; commands_disallowed lists "
+                       "commands";
+        if (strpbrk(name, "*?"))
+                return "a name of a program has no wildcard; list each program";
+        if (name[0] != '/' && strchr(name, '/'))
+                return "a program is a name in PATH, or an absolute path inside the sandbox";
+        return NULL;
+}
+
+static int
+read_programs(struct reading *r, const struct node *n, struct spec_names *ret)
+{
+        if (read_names(r, n, n->key, ret) < 0)
+                return -1;
+        node_each(item, n)
+        {
+                const char *fault = name_fault(item->text);
+
+                if (!fault)
+                        continue;
+                (void)wrong(r, item, n->key, "program", fault);
+                if (strpbrk(item->text, " \t\r\n") && strcmp(n->key, "deny") == 0)
+                        error_hint(r->e, "Write: commands_disallowed: ['%.100s']", item->text);
+                return -1;
+        }
+        return 0;
+}
+
 static int
 read_allow(struct reading *r, const struct node *n)
 {
@@ -69,13 +102,13 @@ read_allow(struct reading *r, const struct node *n)
                              "allow and executables_allowlist exclude each "
                              "other");
         r->rules->has_allow = true;
-        return read_names(r, n, n->key, &r->rules->allow);
+        return read_programs(r, n, &r->rules->allow);
 }
 
 static int
 read_deny(struct reading *r, const struct node *n)
 {
-        return read_names(r, n, n->key, &r->rules->deny);
+        return read_programs(r, n, &r->rules->deny);
 }
 
 static int
@@ -175,6 +208,13 @@ read_tools(struct reading *r, const struct node *n)
                 if (read_names(r, member, n->key,
                                is_allow ? &r->rules->tools_allow : &r->rules->tools_deny) < 0)
                         return -1;
+                node_each(item, member)
+                {
+                        if (strpbrk(item->text, " \t\r\n*?"))
+                                return wrong(r, item, n->key, "tool",
+                                             "a name of a tool has no blank and no wildcard; list "
+                                             "each tool");
+                }
         }
         return 0;
 }

@@ -121,9 +121,11 @@ add_own(struct joining *j)
                 return out_of_memory(j->e);
         *list = (struct node){ .kind = NODE_MAP };
         for (size_t i = 0; i < provider_count; i++) {
-                struct node *own = providers[i].runs_once ? arena_new(j->arena, struct node) : NULL;
+                /* one with an interpreter of its own only runs where a host file names it */
+                bool is_own = providers[i].runs_once && !providers[i].interpreter;
+                struct node *own = is_own ? arena_new(j->arena, struct node) : NULL;
 
-                if (!providers[i].runs_once)
+                if (!is_own)
                         continue;
                 if (!own)
                         return out_of_memory(j->e);
@@ -258,6 +260,28 @@ host_layers_join(struct arena *arena, const struct node *machine, const struct n
         *j.root = (struct node){ .kind = NODE_MAP };
         j.end = &j.root->first;
         if (join(&j, machine, users) < 0)
+                return -1;
+        *ret = j.root;
+        return 0;
+}
+
+int
+host_layer_complete(struct arena *arena, const struct node *alone, const struct node **ret,
+                    bool *ret_added, struct error *e)
+{
+        struct joining j = { .arena = arena, .root = arena_new(arena, struct node), .e = e };
+
+        *ret_added = alone->kind == NODE_MAP && !node_find(alone, "providers");
+        *ret = alone;
+        if (!*ret_added)
+                return 0;
+        if (!j.root)
+                return out_of_memory(e);
+        *j.root = *alone;
+        j.root->first = NULL;
+        j.root->len = 0;
+        j.end = &j.root->first;
+        if (add_children(&j, j.root, &j.end, alone) < 0 || add_own(&j) < 0)
                 return -1;
         *ret = j.root;
         return 0;

@@ -49,7 +49,42 @@ adds_to_the_built_in_rules(void **state)
         assert_true(host_path_is_below(&r->tool_roots, "/home/ann/.nvm/v20"));
         assert_non_null(host_provider_find(&r->providers, "local"));
         assert_true(host_provider_find(&r->providers, "local")->can.is_isolated);
+        assert_null(host_provider_find(&r->providers, "node-permission"));
         assert_false(r->is_trusted);
+}
+
+/* A file that stands alone has the providers of this build unless it names some. */
+static void
+adds_providers_to_a_file_that_names_none(void **state)
+{
+        static const struct {
+                const char *text;
+                bool is_added;
+                size_t roots;
+        } cases[] = {
+                { "mount_roots: [/srv]\n", true, 1 },
+                { "providers: {}\n", false, 0 },
+                { "providers: {acme: {isolated: true}}\nmount_roots: [/srv]\n", false, 1 },
+        };
+        struct host_rules *r;
+        struct error e;
+
+        (void)state;
+        for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+                const struct node *whole;
+                bool is_added;
+
+                arena_fini(&arena);
+                arena_init(&arena, 4u << 20);
+                assert_int_equal(
+                        host_layer_complete(&arena, tree(cases[i].text), &whole, &is_added, &e), 0);
+                assert_int_equal(is_added, cases[i].is_added);
+                assert_int_equal(host_rules_read(&arena, whole, "operator://me", &r, &e), 0);
+                assert_int_equal(host_provider_find(&r->providers, "local") != NULL, is_added);
+                assert_null(host_provider_find(&r->providers, "node-permission"));
+                assert_int_equal(r->mount_roots.count, cases[i].roots);
+                assert_int_equal(r->tool_roots.count, 0);
+        }
 }
 
 static void
@@ -160,6 +195,7 @@ main(void)
 {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(adds_to_the_built_in_rules),
+                cmocka_unit_test(adds_providers_to_a_file_that_names_none),
                 cmocka_unit_test(joins_lists_and_unites_maps),
                 cmocka_unit_test(refuses_what_both_say),
                 cmocka_unit_test(a_users_file_only_permits),

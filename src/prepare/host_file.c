@@ -277,11 +277,13 @@ host_file_load(struct arena *arena, const char *name, const struct host_ability 
                unsigned flags, struct ref_reads *reads, struct host_file *ret, struct error *e)
 {
         const char *principal = arena_format(arena, "operator://uid-%lu", (unsigned long)getuid());
+        bool is_ours; /* the providers are those of this machine */
 
         if (!principal)
                 return fail(e, ERROR_NO_MEMORY, "no memory for the host's rules");
         *ret = (struct host_file){ .name = name };
         if (!name) {
+                is_ours = true;
                 if (load_default(arena, flags, principal, ret, e) < 0 ||
                     join_reads(arena, &ret->looked, reads, e) < 0 ||
                     (!ret->tree && host_rules_default(arena, real, principal, &ret->rules, e) < 0))
@@ -290,10 +292,11 @@ host_file_load(struct arena *arena, const char *name, const struct host_ability 
                    read_inventories(arena, &ret->tree, reads, e) < 0 ||
                    ref_rules_of_host(arena, &ret->tree, reads, e) < 0 ||
                    ref_approve_of_host(arena, &ret->tree, reads, e) < 0 ||
+                   host_layer_complete(arena, ret->tree, &ret->tree, &is_ours, e) < 0 ||
                    host_rules_read(arena, ret->tree, principal, &ret->rules, e) < 0) {
                 return -1;
         }
-        if (!name || (flags & HOST_FILE_BOUND))
+        if (is_ours || (flags & HOST_FILE_BOUND))
                 host_rules_bound(ret->rules, real);
         ret->rules->allow = allow_words(arena, name, flags);
         if (!ret->rules->secrets_file)

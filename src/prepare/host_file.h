@@ -39,12 +39,13 @@ const char *host_file_users_place(struct arena *arena);
 /*
  * Reads the rules. `name` NULL: the machine's file and the user's own file, if they exist, are
  * added to the built-in rules (untrusted manifests, the provider `local` as `real` says). A name:
- * that file alone. Without HOST_FILE_BOUND its claims are not checked against this machine (to
- * check a manifest for another machine). CARREL_SECRETS_FILE is used if no file names a
- * secrets_file. The files, those they name and the sources of values are added to `reads` (NULL:
- * nothing runs). A user's place that this process may not read counts as empty, since it could only
- * permit more. Errors: those of ref_file_read_trusted(), yaml_read(), host_rules_read() and
- * host_layers_join(); ret->name is then the file they are about.
+ * that file alone; if it does not name providers, it has those of this machine. Without
+ * HOST_FILE_BOUND its claims are not checked against this machine (to check a manifest for another
+ * machine). CARREL_SECRETS_FILE is used if no file names a secrets_file. The files, those they name
+ * and the sources of values are added to `reads` (NULL: nothing runs). A user's place that this
+ * process may not read counts as empty, since it could only permit more. Errors: those of
+ * ref_file_read_trusted(), yaml_read(), host_rules_read() and host_layers_join(); ret->name is then
+ * the file they are about.
  */
 int host_file_load(struct arena *arena, const char *name, const struct host_ability *real,
                    unsigned flags, struct ref_reads *reads, struct host_file *ret, struct error *e);

@@ -73,7 +73,8 @@ def cli(d):
         wrong = ["%r %r" % (made.stdout, made.stderr)]
     report("carrel usage --json has the same members", wrong)
     text = subprocess.run([d.program, "usage", "--state", d.state], stdout=subprocess.PIPE, check=False).stdout.decode()
-    report("carrel usage lists the sum and each sandbox", [] if "\ntotal " in text and len(text.splitlines()) >= 3 else [text])
+    report("carrel usage lists the sum and each sandbox, in 80 columns, and says how old that is",
+           [] if "\ntotal uid:" in text and len(text.splitlines()) >= 4 and max(map(len, text.splitlines())) <= 80 and "up to a minute old" in text else [text])
 
 
 def restarts(d, before):
