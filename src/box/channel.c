@@ -24,6 +24,7 @@
 #include "box/handover.h"
 #include "box/holder.h"
 #include "box/state.h"
+#include "box/streams.h"
 
 enum { PIECES = 12, INPUT_CHUNK = 16 * 1024, INPUT_TURN = 16 };
 
@@ -284,7 +285,7 @@ take_input(struct channel *c, const unsigned char *bytes, size_t len)
                 x->heard = c->said > x->heard ? c->said : x->heard;
         }
         if (len > known && x->in.fd >= 0) {
-                witness_add(&x->seen[0], bytes + known, len - known);
+                streams_input(x, bytes + known, len - known);
                 input_put(&x->in, bytes + known, len - known);
         }
 }

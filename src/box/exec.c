@@ -252,7 +252,8 @@ left(struct exec *x, unsigned is_owner)
             !handover_has_owner(x)) {
                 /* an exec that still waited is freed by this */
                 exec_kill(x, OUTCOME_KILLED);
-        } else if (x->is_over && (x->flags & BOX_EXEC_QUIET) != 0 && !x->channels) {
+        } else if (x->is_over && (x->flags & BOX_EXEC_QUIET) != 0 && !x->channels &&
+                   !streams_is_held(x)) {
                 exec_free(x);
         } else {
                 for (int i = 0; i < 2; i++)
@@ -336,6 +337,9 @@ tell(struct exec *x, uint16_t kind)
         if (!is_quiet) {
                 exec_list(x, &listed);
                 (void)journal_append(&b->journal, kind, x->number, &listed);
+                keeper_say_all(b, kind, &listed, sizeof listed);
+        } else if (streams_is_told(x) && kind == WIRE_BOX_FINISHED) {
+                exec_list(x, &listed);
                 keeper_say_all(b, kind, &listed, sizeof listed);
         }
         b->busy++;
@@ -631,10 +635,14 @@ exec_finish(struct exec *x)
                 x->lingers = ++b->linger_count;
                 b->lingering++;
         }
-        if (is_quiet && !x->channels)
-                exec_free(x);
-        else
+        if (is_quiet && !x->channels) {
+                if (streams_is_told(x))
+                        tell(x, WIRE_BOX_FINISHED);
+                if (!streams_is_held(x))
+                        exec_free(x);
+        } else {
                 tell(x, WIRE_BOX_FINISHED);
+        }
         limit_lingering(b);
         exec_prune(b);
 }

@@ -62,6 +62,20 @@ say_list(struct keeper *k)
                 }
 }
 
+/* Calls whose content no keeper has brought to the disk. */
+static void
+say_held(struct keeper *k)
+{
+        struct wire_box_listed listed;
+
+        for (const struct exec *x = k->box->oldest; x; x = x->previous)
+                if (x->is_over && streams_is_held(x)) {
+                        exec_list(x, &listed);
+                        streams_say(k, x);
+                        keeper_say(k, WIRE_BOX_FINISHED, &listed, sizeof listed);
+                }
+}
+
 static void
 say_found(struct keeper *k)
 {
@@ -92,6 +106,7 @@ request_greet(struct keeper *k)
 
         say_hello(k);
         say_list(k);
+        say_held(k);
         wall_say_denials(k);
         say_found(k);
         request_say_upper(k);
@@ -353,8 +368,11 @@ serve_streams_kept(struct keeper *k, struct wire_message *m)
         (void)m;
         memcpy(&ask, body, sizeof ask);
         x = exec_find(k->box, ask.exec);
-        if (x && x->is_over)
-                streams_kept(x);
+        if (!x || !x->is_over)
+                return;
+        streams_kept(x);
+        if (streams_is_told(x) && !x->channels)
+                exec_free(x);
 }
 
 static void

@@ -41,6 +41,7 @@ struct box;
 struct channel;
 struct exec;
 struct keeper;
+struct puts;
 
 struct connect { /* a port inside that a keeper requested */
         struct keeper *keeper;
@@ -155,6 +156,7 @@ struct exec {
         struct output out[2];
         struct input in;
         struct witness seen[BOX_STREAMS]; /* of input, output and error, for the audit log */
+        struct puts *puts;                /* of a call that writes files: which; owned, or NULL */
         uint64_t heard; /* bytes of the call's input: several channels with one key
                          * send the same bytes */
         /* the command's ends of its pipes, or -1: 0 is kept until it is sent, 1 and 2 until the end

@@ -5,15 +5,18 @@
  * Theory: the digests are always made, because the daemon's log always has them. Standard input is
  * seen only if it is to be kept, and not at a terminal: it may contain passwords. The files stay
  * until the keeper says that they are on the disk, so that a keeper that ends in between loses
- * none. Output of the box of `carrel run` goes past it, so there is nothing to see.
+ * none. Output of the box of `carrel run` goes past it, so there is nothing to see. Of a call that
+ * changes files only what it writes is seen, and which files these are.
  */
 #include "box/streams.h"
 
 #include <fcntl.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "box/journal.h"
 #include "box/keeper.h"
+#include "box/puts.h"
 #include "box/state.h"
 
 _Static_assert((int)WITNESS_SUM_LEN == (int)BOX_SUM_LEN, "the length of a digest");
@@ -32,6 +35,41 @@ streams_fini(struct exec *x)
 {
         for (size_t i = 0; i < BOX_STREAMS; i++)
                 witness_fini(&x->seen[i]);
+        free(x->puts);
+        x->puts = NULL;
+}
+
+unsigned
+streams_is_told(const struct exec *x)
+{
+        return (x->flags & (BOX_EXEC_QUIET | BOX_EXEC_TOLD)) == (BOX_EXEC_QUIET | BOX_EXEC_TOLD);
+}
+
+unsigned
+streams_is_held(const struct exec *x)
+{
+        return streams_is_told(x) && x->seen[0].fd >= 0;
+}
+
+/* Without memory its files are not known, and the audit log says nothing of them. */
+static void
+begin_puts(struct exec *x)
+{
+        x->puts = (x->flags & BOX_EXEC_NO_STDIN) == 0 ? calloc(1, sizeof *x->puts) : NULL;
+        if (!x->puts)
+                return;
+        *x->puts = (struct puts){ .content = &x->seen[0], .list = &x->seen[1], .one = &x->seen[2] };
+        witness_begin(&x->seen[0], (x->flags & BOX_EXEC_KEEP_STREAMS) != 0);
+        witness_begin(&x->seen[1], 1);
+}
+
+void
+streams_input(struct exec *x, const void *bytes, size_t len)
+{
+        if (x->puts)
+                puts_add(x->puts, bytes, len);
+        else
+                witness_add(&x->seen[0], bytes, len);
 }
 
 void
@@ -39,6 +77,8 @@ streams_begin(struct exec *x)
 {
         unsigned keeps = (x->flags & BOX_EXEC_KEEP_STREAMS) != 0;
 
+        if (streams_is_told(x))
+                begin_puts(x);
         if ((x->flags & BOX_EXEC_QUIET) != 0 || x->box->one.is_on)
                 return;
         if (keeps && (x->wire_flags & WIRE_EXEC_TTY) == 0)
@@ -65,7 +105,7 @@ describe(const struct exec *x, struct wire_box_streams *ret)
         for (size_t i = 0; i < BOX_STREAMS; i++) {
                 const struct witness *c = &x->seen[i];
 
-                if (!c->is_on)
+                if (!c->is_on || (x->puts && i == 2))
                         continue;
                 ret->known |= 1u << i;
                 ret->of[i].bytes = c->bytes;
@@ -114,7 +154,8 @@ streams_note(const struct exec *x, struct journal *j)
 void
 streams_tell(struct exec *x)
 {
-        streams_note(x, &x->box->journal);
+        if ((x->flags & BOX_EXEC_QUIET) == 0)
+                streams_note(x, &x->box->journal);
         for (struct keeper *k = x->box->keepers; k; k = k->next)
                 streams_say(k, x);
 }

@@ -73,6 +73,18 @@ command_text(const struct node *argv, char *ret, size_t room)
         buffer_fini(&all);
 }
 
+/* What a start names: its command, or its call with the files that it announced. */
+static void
+start_text(const struct node *input, char *ret, size_t room)
+{
+        const char *operation = text_of(input, "operation");
+        const struct node *announced = node_find(input, "announced");
+        size_t len = operation ? (size_t)snprintf(ret, room, "%s ", operation) : 0;
+
+        command_text(announced && announced->first ? announced : node_find(input, "argv"),
+                     ret + len, room - len);
+}
+
 /* "2026-11-23 20:13:37" of this machine's time zone, from the form of an entry. */
 static void
 local_time(const char *time, char ret[32])
@@ -95,12 +107,12 @@ audit_starts_add(struct audit_starts *starts, const struct audit_entry *entry)
 {
         struct audit_start *s = &starts->items[starts->count % AUDIT_STARTS];
 
-        if (strcmp(entry->action, "exec.started") != 0)
+        if (strcmp(entry->action, "exec.started") != 0 &&
+            strcmp(entry->action, "call.started") != 0)
                 return;
         s->seq = entry->seq;
         (void)snprintf(s->subject, sizeof s->subject, "%s", entry->subject);
-        command_text(node_find(node_find(entry->root, "input"), "argv"), s->command,
-                     sizeof s->command);
+        start_text(node_find(entry->root, "input"), s->command, sizeof s->command);
         starts->count++;
 }
 
@@ -200,14 +212,14 @@ audit_print_line(const struct audit_starts *starts, const struct audit_entry *en
 
         local_time(entry->time, when);
         status_text(output, status, sizeof status);
-        command_text(argv, command, sizeof command);
+        start_text(node_find(entry->root, "input"), command, sizeof command);
         (void)printf("%-19s  %6" PRIu64 "  ", when, entry->seq);
         print_escaped(stdout, entry->action, false);
         if (status[0] != '\0') {
                 (void)fputs("  ", stdout);
                 print_escaped(stdout, status, false);
         }
-        if (strcmp(entry->action, "exec.ended") == 0)
+        if (strcmp(entry->action, "exec.ended") == 0 || strcmp(entry->action, "call.ended") == 0)
                 (void)snprintf(command, sizeof command, "%s", command_of_end(starts, entry));
         else if (strncmp(entry->action, "approval.", sizeof "approval." - 1) == 0)
                 approval_text(output, entry->subject, command, sizeof command);

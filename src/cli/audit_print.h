@@ -19,7 +19,7 @@ struct audit_starts {
         uint64_t count;
 };
 
-/* Keeps the command of an exec.started; other entries change nothing. */
+/* Keeps the command of an exec.started, or the call of a call.started; others change nothing. */
 void audit_starts_add(struct audit_starts *starts, const struct audit_entry *entry);
 
 /*

@@ -2,8 +2,7 @@
  * cli/audit_recording.c - the entries of recorded commands, for `carrel audit replay`.
  *
  * Room: cli (joining). Touches: the audit log.
- * Theory: the end of a command names its start, and the start of a later command of a sandbox names
- * the start of the one before it (`base.after`). So the chain is read from its end.
+ * Theory: the end of a command, or of a call that changes files, names its start.
  */
 #include "cli/audit_recording.h"
 
@@ -11,6 +10,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "recorder/message.h"
 
 enum { MEMORY = 64 << 20 };
 
@@ -61,13 +62,27 @@ start_of(const struct audit_entry *entry)
         return start && start->kind == NODE_INT ? (uint64_t)start->integer : UINT64_MAX;
 }
 
+static bool
+is_start(const struct audit_entry *entry)
+{
+        return strcmp(entry->action, "exec.started") == 0 ||
+               strcmp(entry->action, RECORDER_CALLED) == 0;
+}
+
+static bool
+is_end(const struct audit_entry *entry)
+{
+        return strcmp(entry->action, "exec.ended") == 0 ||
+               strcmp(entry->action, recorder_ended_action(RECORDER_CALLS)) == 0;
+}
+
 /* The end of this start. Of `carrel run`, whose ends do not name it, a sandbox has one command. */
 static bool
 is_end_of(const struct recording *r, const struct audit_entry *entry)
 {
         uint64_t start = start_of(entry);
 
-        return strcmp(entry->action, "exec.ended") == 0 &&
+        return is_end(entry) &&
                (r->subject[0] == '\0' ? entry->seq == r->seq
                                       : strcmp(entry->subject, r->subject) == 0 &&
                                                 (start == r->seq || start == UINT64_MAX));
@@ -79,7 +94,7 @@ find_end(void *ctx, const char *line, size_t len, const struct audit_entry *entr
 {
         struct recording *r = ctx;
 
-        if (entry->seq == r->seq && strcmp(entry->action, "exec.started") == 0) {
+        if (entry->seq == r->seq && is_start(entry)) {
                 (void)snprintf(r->subject, sizeof r->subject, "%s", entry->subject);
                 return true;
         }
@@ -101,9 +116,12 @@ find_start(void *ctx, const char *line, size_t len, const struct audit_entry *en
 
         if (strcmp(entry->subject, r->subject) == 0) {
                 r->connections += strcmp(entry->action, "egress.allowed") == 0;
-                if (strcmp(entry->action, "exec.started") == 0 &&
-                    (!r->has_start || entry->seq == r->start))
+                if (is_start(entry) && (!r->has_start || entry->seq == r->start)) {
                         r->started = keep(r, line, len, "input");
+                        r->operation = strcmp(entry->action, RECORDER_CALLED) == 0 && r->started
+                                               ? recording_text(r->started, "operation")
+                                               : NULL;
+                }
         }
         return entry->seq < r->seq && !r->is_broken;
 }
@@ -151,118 +169,4 @@ void
 recording_fini(struct recording *r)
 {
         arena_fini(&r->arena);
-}
-
-/* -- all that ran in a sandbox, up to one ------------------------------------------------------ */
-
-/* The number of the start of the command before it; false: there was none, or it is not known. */
-static bool
-find_before(const struct recording *r, uint64_t *ret)
-{
-        const struct node *after = node_find(node_find(r->started, "base"), "after");
-
-        if (!after || after->kind != NODE_INT)
-                return false;
-        *ret = (uint64_t)after->integer;
-        return true;
-}
-
-/* The newest comes first here. */
-static int
-read_chain(struct audit_log *log, uint64_t seq, struct recordings *all, struct error *e)
-{
-        for (;;) {
-                struct recording *r = &all->of[all->count];
-                uint64_t before;
-
-                recording_init(r, seq);
-                all->count++;
-                if (recording_read(log, r, e) < 0)
-                        return -1;
-                if (!find_before(r, &before))
-                        return 0;
-                if (!r->has_start || before >= r->start)
-                        return fail_at(e, ERROR_AUDIT_BROKEN, NULL, "replay_order",
-                                       "entry %" PRIu64 " names a later one as the one before it",
-                                       r->start);
-                if (all->count == RECORDINGS_MAX)
-                        return fail_at(e, ERROR_INVALID_ARGUMENT, NULL, "replay_long",
-                                       "more than %d commands ran in its sandbox",
-                                       (int)RECORDINGS_MAX);
-                seq = before;
-        }
-}
-
-/* Oldest first. A command that did not start left nothing; the last one is what was asked for. */
-static void
-put_in_order(struct recordings *all)
-{
-        size_t count = 0;
-
-        for (size_t i = 0; i < all->count / 2; i++) {
-                struct recording other = all->of[i];
-
-                all->of[i] = all->of[all->count - 1 - i];
-                all->of[all->count - 1 - i] = other;
-        }
-        for (size_t i = 0; i < all->count; i++)
-                if (i + 1 < all->count && node_find(all->of[i].ended, "error"))
-                        recording_fini(&all->of[i]);
-                else
-                        all->of[count++] = all->of[i];
-        all->count = count;
-}
-
-int
-recordings_read(struct audit_log *log, uint64_t seq, struct recordings *ret, struct error *e)
-{
-        *ret = (struct recordings){ .of = calloc(RECORDINGS_MAX, sizeof *ret->of) };
-        if (!ret->of)
-                return fail(e, ERROR_NO_MEMORY, "no memory for a recording");
-        if (read_chain(log, seq, ret, e) < 0)
-                return -1;
-        put_in_order(ret);
-        return 0;
-}
-
-struct looking {
-        const struct recording *last;
-        bool is_found;
-};
-
-/* Rows without `execs`: what changed while no command ran. */
-static bool
-find_change(void *ctx, const char *line, size_t len, const struct audit_entry *entry)
-{
-        struct looking *l = ctx;
-        const struct node *output = node_find(entry->root, "output");
-
-        (void)line, (void)len;
-        l->is_found = strcmp(entry->action, "file.changed") == 0 &&
-                      strcmp(entry->subject, l->last->subject) == 0 &&
-                      node_find(output, "events") && !node_find(output, "execs");
-        return !l->is_found && entry->seq < l->last->seq;
-}
-
-int
-recordings_look(struct audit_log *log, const struct recordings *all, bool *ret_is_changed,
-                struct error *e)
-{
-        struct looking l = { .last = &all->of[all->count - 1] };
-
-        *ret_is_changed = false;
-        if (all->count < 2)
-                return 0;
-        if (audit_log_read(log, all->of[0].start, find_change, &l, e) < 0)
-                return -1;
-        *ret_is_changed = l.is_found;
-        return 0;
-}
-
-void
-recordings_fini(struct recordings *all)
-{
-        for (size_t i = 0; i < all->count; i++)
-                recording_fini(&all->of[i]);
-        free(all->of);
 }

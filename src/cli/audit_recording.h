@@ -15,10 +15,11 @@
 
 enum { RECORDINGS_MAX = 256 }; /* commands of one sandbox */
 
-/* The two entries of one command. */
+/* The two entries of one command, or of one call that changes files. */
 struct recording {
         struct arena arena;
         const struct node *started, *ended; /* input of the one, output of the other */
+        const char *operation;              /* of a call; NULL: a command */
         uint64_t seq, start, connections; /* start: its number, if the end has it: of the daemon */
         bool has_start;
         char subject[64], chain[AUDIT_ID_TEXT];
@@ -43,26 +44,10 @@ const char *recording_text(const struct node *map, const char *key);
 bool recording_says(const struct node *map, const char *key);
 const struct node *recording_stream(const struct recording *r, const char *name);
 
-/* What ran in a sandbox, oldest first. */
+/* What ran in a sandbox, oldest first; the last one is a command. */
 struct recordings {
         struct recording *of;
         size_t count;
 };
-
-/*
- * Reads a command, and all that ran in its sandbox before it, as far as `base` of their starts
- * names them. Commands that did not start are left out. Call recordings_fini(), also after a
- * failure. Errors: those of recording_read(); ERROR_INVALID_ARGUMENT ("replay_long"): more than
- * RECORDINGS_MAX; ERROR_AUDIT_BROKEN ("replay_order").
- */
-int recordings_read(struct audit_log *log, uint64_t seq, struct recordings *ret, struct error *e);
-void recordings_fini(struct recordings *all);
-
-/*
- * Did files in the workspace change while none of its commands ran, after the first? Known only if
- * the daemon looks for changed files. Errors: those of audit_log_read().
- */
-int recordings_look(struct audit_log *log, const struct recordings *all, bool *ret_is_changed,
-                    struct error *e);
 
 #endif

@@ -23,8 +23,10 @@
 #include "audit/tree.h"
 #include "base/scoped.h"
 #include "base/write_all.h"
+#include "cli/audit_call.h"
 #include "cli/audit_compare.h"
 #include "cli/audit_recording.h"
+#include "cli/audit_series.h"
 #include "cli/finding_print.h"
 #include "cli/run.h"
 #include "recorder/message.h"
@@ -55,9 +57,12 @@ static const struct {
         { "used", "replay_used",
           "what ran in its sandbox before is not known: the daemon was restarted meanwhile, or an "
           "older version recorded it" },
-        { "overlap", "replay_overlap", "commands ran in its sandbox at the same time" },
+        { "overlap", "replay_overlap",
+          "commands, or calls that change files, ran in its sandbox at the same time" },
         { "files", "replay_files",
-          "a call wrote files in its sandbox, and what it wrote was not recorded" },
+          "a call changed files in its sandbox, which an older version started, and what it "
+          "changed "
+          "was not recorded" },
         { "port", "replay_port",
           "a port inside of its sandbox was connected to, and what came in was not recorded" },
         { "signal", "replay_signal", "a call sent a signal, and its moment was not recorded" },
@@ -140,10 +145,22 @@ has_own_variables(const struct recording *r)
 }
 
 static int
+check_call(const struct recording *r, struct error *e)
+{
+        const char *why = audit_call_why_not(r), *disturbed = recording_text(r->ended, "disturbed");
+
+        if (disturbed)
+                return refuse_unknown(disturbed, e);
+        return why ? refuse(e, "replay_files", why) : check_words(r, e);
+}
+
+static int
 check_one(const struct recording *r, struct error *e)
 {
         const char *disturbed = recording_text(r->ended, "disturbed");
 
+        if (r->operation)
+                return check_call(r, e);
         if (recording_says(r->started, "terminal"))
                 return refuse(e, "replay_terminal", "the command ran at a terminal (-t)");
         if (strcmp(or_none(recording_text(r->ended, "outcome")), "killed") == 0)
@@ -214,6 +231,14 @@ words_of(struct recording *r)
         return words;
 }
 
+/* The sizes and paths that a call announced are those of its input. */
+static size_t
+word_count_of(const struct recording *r)
+{
+        return r->operation && node_find(r->ended, "files") ? 1
+                                                            : node_find(r->started, "argv")->len;
+}
+
 static int
 open_input(const struct audit_log *log, const struct recording *r, struct error *e)
 {
@@ -243,15 +268,17 @@ static int
 command_of(const struct audit_log *log, struct recording *r, struct replay_command *ret,
            struct error *e)
 {
-        *ret = (struct replay_command){ .ref = arena_format(&r->arena, "audit://%s/%" PRIu64,
-                                                            r->chain, r->seq),
-                                        .cwd = recording_text(r->started, "cwd"),
-                                        .env = node_find(r->started, "env"),
-                                        .words = words_of(r),
-                                        .word_count = node_find(r->started, "argv")->len,
-                                        .timeout_ms = timeout_of(r),
-                                        .kills_rest = recording_says(r->started, "kill_rest"),
-                                        .in = open_input(log, r, e) };
+        *ret = (struct replay_command){
+                .ref = arena_format(&r->arena, "audit://%s/%" PRIu64, r->chain, r->seq),
+                .cwd = recording_text(r->started, "cwd"),
+                .env = node_find(r->started, "env"),
+                .words = words_of(r),
+                .word_count = word_count_of(r),
+                .operation = r->operation,
+                .timeout_ms = timeout_of(r),
+                .kills_rest = recording_says(r->started, "kill_rest"),
+                .in = r->operation ? audit_call_open_input(log, r, e) : open_input(log, r, e)
+        };
         if (ret->in < 0)
                 return -1;
         return ret->ref && ret->words ? 0 : fail(e, ERROR_NO_MEMORY, "no memory for a command");

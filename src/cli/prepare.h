@@ -19,9 +19,10 @@
 #include "prepare/time_allowed.h"
 #include "prepare/verdict.h"
 
-/* A recorded command. */
+/* A recorded command, or a recorded call that changes files. */
 struct replay_command {
         const char *ref;        /* of its recording */
+        const char *operation;  /* of a call that changes files; NULL: a command */
         const char *cwd;        /* its directory, or NULL */
         const struct node *env; /* the names of its environment, or NULL */
         char **words;

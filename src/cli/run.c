@@ -379,11 +379,14 @@ static int
 begin(struct run_way *w, const struct prepare_options *o, struct run_options *options,
       struct environment *env, struct error *e)
 {
-        if (!o->is_validator && prepare_has_rules(w->p.spec, w->p.rules) && permit(w, o, e) < 0)
+        bool is_call = o->again && o->again->operation; /* no command: it was judged as a call */
+
+        if (!o->is_validator && !is_call && prepare_has_rules(w->p.spec, w->p.rules) &&
+            permit(w, o, e) < 0)
                 return -1;
         if (!o->replay || o->again == o->replay->commands + o->replay->count - 1)
                 validator_run_end();
-        if (!o->is_validator && needs_approval(w) && approve(w, o, e) < 0)
+        if (!o->is_validator && !is_call && needs_approval(w) && approve(w, o, e) < 0)
                 return -1;
         if (make_environment(w, &options->command, env, e) < 0 || choose_wall(w, o, options, e) < 0)
                 return -1;
@@ -393,6 +396,7 @@ begin(struct run_way *w, const struct prepare_options *o, struct run_options *op
         options->command.head.envc = (uint32_t)env->count;
         if (o->audits && o->keeps_output && run_audit_keep(options, e) < 0)
                 return -1;
+        options->sees_input &= !is_call; /* its input is kept already, redacted file by file */
         return o->audits ? run_audit_started(w, o, options, e) : 0;
 }
 

@@ -308,6 +308,8 @@ run_audit_started(const struct run_way *way, const struct prepare_options *o,
         write_policy(&input, way);
         if (now.keeps)
                 write_base(&input, way);
+        if (o->again && o->again->operation)
+                json_member_text(&input, "operation", o->again->operation);
         if (o->again)
                 json_member_text(&input, "replay_of", o->again->ref);
         if (way->is_approved) {

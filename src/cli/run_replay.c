@@ -101,6 +101,7 @@ run_replay_choose(struct run_way *w, struct prepare_options *o, size_t i,
         options->in = c->in;
         options->command.argv = (const char *const *)c->words;
         options->command.head.argc = (uint32_t)c->word_count;
+        options->command.head.flags |= c->operation ? WIRE_EXEC_BUILTIN : 0;
         if (c->cwd)
                 options->command.cwd = c->cwd;
 }

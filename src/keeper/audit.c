@@ -19,10 +19,8 @@
 #include "api/event_record.h"
 #include "api/start_error.h"
 #include "keeper/approval.h"
+#include "keeper/audit_members.h"
 #include "keeper/content.h"
-#include "prepare/commands.h"
-#include "prepare/norm_digest.h"
-#include "prepare/policy_digest.h"
 #include "recorder/words.h"
 
 enum {
@@ -50,6 +48,7 @@ struct call_audit {
         struct recorder_exec of;
         char key[BOX_KEY_LEN];
         uint64_t number, asked_ms;
+        uint32_t order; /* box->begins.asked of it */
         bool is_durable, is_sent, is_failed;
         uint64_t seq;
         char chain[AUDIT_ID_TEXT];
@@ -139,70 +138,6 @@ give_writer(struct json_writer *w)
                 recorder.writer = *w;
 }
 
-static void
-write_error(struct json_writer *w, const struct error *why)
-{
-        json_key(w, "error");
-        json_open_map(w);
-        json_member_text(w, "code", error_wire_name(why->code));
-        if (why->path[0] != '\0')
-                json_member_text(w, "path", why->path);
-        if (why->reason[0] != '\0')
-                json_member_text(w, "reason", why->reason);
-        json_member_text(w, "message", why->message);
-        json_close_map(w);
-}
-
-/* The normal form takes longer to write than an entry, so its hash is kept with the judgment. */
-static void
-write_allowed(struct json_writer *w, const struct sandbox *s)
-{
-        struct prepared *p = s->prepared;
-        struct error ignored;
-
-        if (s->row.manifest.len > 0)
-                recorder_write_sum_of(w, "manifest_sha256", s->row.manifest.bytes,
-                                      s->row.manifest.len);
-        if (!p || (p->norm_digest[0] == '\0' &&
-                   prepare_norm_digest(p->spec, p->norm_digest, &ignored) < 0))
-                return;
-        json_member_text(w, "norm_sha256", p->norm_digest);
-}
-
-/* The version of the rules that the command was judged by. */
-static void
-write_policy(struct json_writer *w, const struct sandbox *s)
-{
-        struct prepared *p = s->prepared;
-        struct error ignored;
-
-        if (!p || !p->spec || !p->rules)
-                return;
-        if (p->policy_digest[0] == '\0' &&
-            prepare_policy_digest(p->spec, p->rules, p->policy_digest, &ignored) < 0)
-                return;
-        if (p->policy_digest[0] != '\0')
-                json_member_text(w, "policy_sha256", p->policy_digest);
-}
-
-/* A label that the manifest gives, never a user of the machine. */
-static void
-write_identity(struct json_writer *w, const struct sandbox *s)
-{
-        const struct spec *spec = s->prepared ? s->prepared->spec : NULL;
-
-        if (!spec || spec->identity_count == 0)
-                return;
-        json_key(w, "identity");
-        json_open_list(w);
-        for (size_t i = 0; i < spec->identity_count; i++) {
-                const struct spec_identity *one = &spec->identities[i];
-
-                json_text(w, one->name ? one->name : one->ref ? one->ref : one->file);
-        }
-        json_close_list(w);
-}
-
 /* -- references -------------------------------------------------------------------------------- */
 
 static void
@@ -278,7 +213,8 @@ send_end(const struct recorder_exec *of, const char *actor, const struct json_wr
          struct box *b, const struct wire_box_listed *l)
 {
         struct recorder_entry head = { .of = *of, .what = RECORDER_END };
-        const struct audit_event event = event_of("exec.ended", actor, of->sandbox, NULL, output);
+        const struct audit_event event =
+                event_of(recorder_ended_action(of->exec), actor, of->sandbox, NULL, output);
         int fds[BOX_STREAMS];
 
         if (!output->is_broken)
@@ -292,7 +228,7 @@ end_with_error(const struct call_audit *a, const struct error *why)
 
         json_init(&output, false);
         json_open_map(&output);
-        write_error(&output, why);
+        audit_write_error(&output, why);
         json_close_map(&output);
         send_end(&a->of, a->of.owner, &output, NULL, NULL);
         json_fini(&output);
@@ -361,25 +297,23 @@ write_start(const struct call *c, const struct sandbox *s, const struct exec_req
 
         json_open_map(&input);
         json_member_int(&input, "exec", head->of.exec);
+        if (r->call)
+                json_member_text(&input, "operation", r->call);
         recorder_write_command(&input, r->command.argv, r->command.head.argc);
         json_member_text(&input, "cwd", r->command.cwd);
-        recorder_write_environment(&input, r->command.env, r->command.head.envc);
-        if (r->time.by != TIME_LIMIT_NONE) {
-                json_member_int(&input, "timeout_ms", (int64_t)r->time.ms);
-                json_member_text(&input, "timeout_by", time_limit_name(r->time.by));
-        }
-        json_member_bool(&input, "terminal", (r->command.head.flags & WIRE_EXEC_TTY) != 0);
-        json_member_bool(&input, "background", (r->box.flags & BOX_EXEC_BACKGROUND) != 0);
-        if ((r->box.flags & BOX_EXEC_KILL_REST) != 0)
-                json_member_bool(&input, "kill_rest", true);
-        write_allowed(&input, s);
-        write_policy(&input, s);
-        write_identity(&input, s);
+        if (r->call)
+                audit_write_announced(&input, &c->record);
+        else
+                audit_write_command(&input, r);
+        audit_write_allowed(&input, s);
+        audit_write_policy(&input, s);
+        audit_write_identity(&input, s);
         approval_note(c, &input);
         if (head->keeps != 0)
-                content_write_base(s, head->of.exec, &input);
+                content_write_base(s, s->box->begins.asked, &input);
         json_close_map(&input);
-        event = event_of("exec.started", c->caller.owner, s->id, &input, NULL);
+        event = event_of(r->call ? RECORDER_CALLED : "exec.started", c->caller.owner, s->id, &input,
+                         NULL);
         result = input.is_broken ? fail(e, ERROR_NO_MEMORY, "no memory for an audit entry")
                                  : send_entry(head, &event);
         give_writer(&input);
@@ -396,7 +330,8 @@ ask(struct call *c, struct sandbox *s, const struct exec_request *r, struct erro
 
         if (!a)
                 return fail(e, ERROR_NO_MEMORY, "no memory for an audit entry");
-        name_exec(&a->of, s, ++s->box->last_exec);
+        name_exec(&a->of, s, r->call ? ++s->box->last_quiet : ++s->box->last_exec);
+        a->order = ++s->box->begins.asked;
         head.of = a->of;
         head.number = a->number = ++recorder.number;
         head.keeps = (r->box.flags & BOX_EXEC_KEEP_STREAMS) != 0;
@@ -446,7 +381,7 @@ audit_need(struct call *c, struct sandbox *s, const struct exec_request *r, uint
         if (a && a->is_durable && !box_find_exec(s->box, a->of.exec)) {
                 *ret_exec = a->of.exec;
                 /* a new connection to the box does not know of it */
-                if (s->box->last_exec < a->of.exec)
+                if (!r->call && s->box->last_exec < a->of.exec)
                         s->box->last_exec = a->of.exec;
                 return CALL_DONE;
         }
@@ -473,8 +408,9 @@ audit_sent(struct call *c, struct sandbox *s)
         if (!c->audit)
                 return;
         c->audit->is_sent = true;
-        content_exec_sent(s->box, c->audit->of.exec, c->audit->seq);
-        note_ref(s, c->audit->of.exec, c->audit->seq, c->audit->chain);
+        content_sent(s->box, c->audit->order, c->audit->seq, recorder_is_call(c->audit->of.exec));
+        if (!recorder_is_call(c->audit->of.exec)) /* no answer names the record of a call */
+                note_ref(s, c->audit->of.exec, c->audit->seq, c->audit->chain);
 }
 
 /* Its call is over. If its start may still come to the disk, it waits without a call. */
@@ -534,12 +470,12 @@ refused(const struct call *c, const struct sandbox *s, const struct error *why)
         json_init(&input, false);
         json_open_map(&input);
         recorder_write_command(&input, words, count);
-        write_allowed(&input, s);
-        write_policy(&input, s);
+        audit_write_allowed(&input, s);
+        audit_write_policy(&input, s);
         json_close_map(&input);
         json_init(&output, false);
         json_open_map(&output);
-        write_error(&output, why);
+        audit_write_error(&output, why);
         json_close_map(&output);
         event = event_of("exec.refused", c->caller.owner, s->id, &input, &output);
         if (!input.is_broken && !output.is_broken)
@@ -554,7 +490,7 @@ audit_call_failed(struct call *c, const struct error *why)
         const struct sandbox *s;
         struct error ignored;
 
-        if (!recorder.is_there || c->op->code != OP_EXEC)
+        if (!recorder.is_there || (c->op->code != OP_EXEC && !c->audit))
                 return;
         if (c->audit) {
                 part(c, why);
@@ -586,7 +522,33 @@ audit_exec_ended(const struct sandbox *s, const struct wire_box_listed *l)
                 content_write(s->box, l->exec, &end, &output);
         } else {
                 (void)start_error_read(&why, &l->failed, NULL, NULL);
-                write_error(&output, &why);
+                audit_write_error(&output, &why);
+        }
+        json_close_map(&output);
+        name_exec(&of, s, l->exec);
+        send_end(&of, s->row.owner, &output, s->box, l);
+        give_writer(&output);
+}
+
+void
+audit_call_ended(const struct sandbox *s, const struct wire_box_listed *l)
+{
+        struct json_writer output;
+        struct recorder_exec of;
+        struct outcome end;
+        struct error why;
+
+        content_call_ended(s->box);
+        if (!recorder.is_there || !s->row.owner)
+                return;
+        output = take_writer();
+        json_open_map(&output);
+        if (answer_exec_outcome(s->box, l, &end)) {
+                ending_write(&output, &end);
+                content_write_call(s->box, l->exec, &output);
+        } else {
+                (void)start_error_read(&why, &l->failed, NULL, NULL);
+                audit_write_error(&output, &why);
         }
         json_close_map(&output);
         name_exec(&of, s, l->exec);
@@ -712,8 +674,8 @@ audit_entry(struct sandbox *s, enum event_kind kind, const struct json_writer *o
                 return;
         json_init(&input, false);
         json_open_map(&input);
-        write_allowed(&input, s);
-        write_identity(&input, s);
+        audit_write_allowed(&input, s);
+        audit_write_identity(&input, s);
         json_close_map(&input);
         event_action(kind, action);
         event = event_of(action, s->row.owner, s->id, &input, output);
@@ -823,7 +785,8 @@ on_open(void)
                 settle(open.of.owner, open.of.sandbox, 0);
                 return;
         }
-        note_ref(s, open.of.exec, open.seq, open.chain);
+        if (!recorder_is_call(open.of.exec))
+                note_ref(s, open.of.exec, open.seq, open.chain);
         /* lint: the sandbox has what note_ref() allocates; audit_gone() frees it */
         l = s->box ? box_find_exec(s->box, open.of.exec) : NULL;
         if (l && holder)

@@ -28,9 +28,10 @@ enum { AUDIT_PATIENCE_MS = 10 * 1000, AUDIT_WAITING_MAX = 4096 };
 int audit_open(struct keeper *k, int take_fd, struct error *e);
 
 /*
- * Before an exec is sent: records its start. Gives its number. CALL_WAITS: the call begins again
- * when it is on the disk, or when another call with the same key has gone on. CALL_DONE: it is
- * there. CALL_FAILED: ERROR_AUDIT_UNAVAILABLE, or the error of the log.
+ * Before an exec, or a call that changes files, is sent: records its start. Gives its number.
+ * CALL_WAITS: the call begins again when it is on the disk, or when another call with the same key
+ * has gone on. CALL_DONE: it is there. CALL_FAILED: ERROR_AUDIT_UNAVAILABLE, or the error of the
+ * log.
  */
 enum call_state audit_need(struct call *c, struct sandbox *s, const struct exec_request *r,
                            uint32_t *ret_exec, struct error *e);
@@ -47,6 +48,9 @@ void audit_again(struct call *c, const struct error *why);
 
 /* An exec ended, or could not be started. */
 void audit_exec_ended(const struct sandbox *s, const struct wire_box_listed *l);
+
+/* A call that changes files ended, or could not be started. */
+void audit_call_ended(const struct sandbox *s, const struct wire_box_listed *l);
 
 /*
  * All that its box will ever say of the execs before now was said: records the ends that it

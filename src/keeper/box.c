@@ -336,9 +336,15 @@ box_need_usage(struct box *b, struct call *c)
 static void
 on_listed(struct box *b, const void *body, uint16_t kind)
 {
+        const struct wire_box_listed *told = body;
         struct wire_box_listed *l;
 
-        if (((const struct wire_box_listed *)body)->exec == 0) {
+        if (told->exec != 0 && (told->flags & BOX_EXEC_QUIET) != 0) {
+                if (b->sandbox && kind == WIRE_BOX_FINISHED)
+                        audit_call_ended(b->sandbox, told);
+                return;
+        }
+        if (told->exec == 0) {
                 b->is_listing = false;
                 b->begins_listings = true;
                 calls_begin(&b->listening);

@@ -2,8 +2,9 @@
  * keeper/content.c - what the execs of a box read and wrote, for the audit log.
  *
  * Room: keeper (joining). Touches: fd, mem.
- * Theory: one row for each exec of which the box said something, in the order in which it did. The
- * rows of old execs make room for new ones: by then their ends are in the log.
+ * Theory: one row for each exec, and each call that writes files, of which the box said something,
+ * in the order in which it did. The rows of old execs make room for new ones: by then their ends
+ * are in the log.
  */
 #include "keeper/content.h"
 
@@ -12,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/scoped.h"
+#include "keeper/put_list.h"
 #include "keeper/workspace.h"
 #include "recorder/words.h"
 
@@ -131,16 +133,29 @@ content_disturb(struct box *b, const char *why)
 }
 
 void
-content_exec_sent(struct box *b, uint32_t exec, uint64_t seq)
+content_sent(struct box *b, uint32_t order, uint64_t seq, bool is_call)
 {
-        b->begins.exec = exec;
+        b->begins.sent = order;
         b->begins.seq = seq;
+        b->begins.calls += is_call;
+}
+
+void
+content_call_ended(struct box *b)
+{
+        b->begins.calls -= b->begins.calls > 0;
+}
+
+bool
+content_is_busy(const struct box *b)
+{
+        return box_running(b) > 0 || b->begins.calls > 0;
 }
 
 /* Why nobody can say what the command begins with; NULL: a new sandbox, or what the last one left.
  */
 static const char *
-unknown_base(const struct sandbox *s, uint32_t exec)
+unknown_base(const struct sandbox *s, uint32_t order)
 {
         if (!s->prepared || !s->prepared->spec ||
             (s->prepared->spec->mount_count > 0 && !workspace_is_there(s)))
@@ -150,7 +165,7 @@ unknown_base(const struct sandbox *s, uint32_t exec)
         if (!s->box || s->box->begins.unknown)
                 return s->box ? s->box->begins.unknown : "used";
         /* one before it still runs, or has not been sent yet */
-        return box_running(s->box) > 0 || s->box->begins.exec != exec - 1 ? "overlap" : NULL;
+        return content_is_busy(s->box) || s->box->begins.sent != order - 1 ? "overlap" : NULL;
 }
 
 enum call_state
@@ -164,22 +179,22 @@ content_need_ends(struct call *c, const struct sandbox *s)
 enum call_state
 content_need(struct call *c, struct sandbox *s, const struct exec_request *r)
 {
-        if ((r->box.flags & BOX_EXEC_KEEP_STREAMS) == 0 || !s->box || s->box->last_exec > 0 ||
+        if ((r->box.flags & BOX_EXEC_KEEP_STREAMS) == 0 || !s->box || s->box->begins.asked > 0 ||
             unknown_base(s, 1))
                 return CALL_DONE;
         return workspace_need(c, s);
 }
 
 void
-content_write_base(const struct sandbox *s, uint32_t exec, struct json_writer *w)
+content_write_base(const struct sandbox *s, uint32_t order, struct json_writer *w)
 {
-        const char *why = unknown_base(s, exec);
+        const char *why = unknown_base(s, order);
 
         json_key(w, "base");
         json_open_map(w);
         if (why)
                 json_member_text(w, "error", why);
-        else if (exec > 1)
+        else if (order > 1)
                 json_member_int(w, "after", (int64_t)s->box->begins.seq);
         else if (workspace_is_there(s))
                 workspace_write(s, w);
@@ -227,6 +242,21 @@ content_write(const struct box *b, uint32_t exec, const struct outcome *end, str
                 json_member_text(w, "disturbed", row->disturbed);
 }
 
+void
+content_write_call(const struct box *b, uint32_t exec, struct json_writer *w)
+{
+        const struct row *row = b ? find(b, exec) : NULL;
+
+        const struct wire_box_stream *list = seen_of(row, 1);
+
+        if (list)
+                put_list_write(row->fds[1], row->fds[1] >= 0 && list->kept == list->bytes, w);
+        if (seen_of(row, 0))
+                write_stream(w, "stdin", row->said.of[0].bytes, seen_of(row, 0));
+        if (row && row->disturbed)
+                json_member_text(w, "disturbed", row->disturbed);
+}
+
 struct channel_sanitized
 content_sanitized(const struct box *b, uint32_t exec)
 {
@@ -248,7 +278,7 @@ content_give(struct box *b, const struct wire_box_listed *l, struct recorder_ent
                 const uint64_t printed[] = { row->said.of[0].bytes, l->end.stdout_bytes,
                                              l->end.stderr_bytes };
 
-                if (!seen_of(row, i))
+                if (!seen_of(row, i) || (i > 0 && (l->flags & BOX_EXEC_TOLD) != 0))
                         continue;
                 head->keeps |= 1u << i;
                 head->lengths[i] = printed[i];

@@ -31,22 +31,28 @@ enum call_state content_need_ends(struct call *c, const struct sandbox *s);
 enum call_state content_need(struct call *c, struct sandbox *s, const struct exec_request *r);
 
 /*
- * The member `base` of the start of a command whose content is kept: what it begins with, for
- * `carrel audit replay`. {"none": true}: a new sandbox without a directory of the host; the digest
- * of its workspace, if that is its only one; {"after": NUMBER}: what the command whose start is
- * that entry left; otherwise {"error": REASON}, and the command cannot be replayed.
+ * The member `base` of the start of a command, or of a call that changes files, whose content is
+ * kept: what it begins with, for `carrel audit replay`. `order`: box->begins.asked of it. {"none":
+ * true}: a new sandbox without a directory of the host; the digest of its workspace, if that is its
+ * only one; {"after": NUMBER}: what the one whose start is that entry left; otherwise {"error":
+ * REASON}, and the command cannot be replayed.
  */
-void content_write_base(const struct sandbox *s, uint32_t exec, struct json_writer *w);
+void content_write_base(const struct sandbox *s, uint32_t order, struct json_writer *w);
 
 /*
  * Something happened in the box that is not recorded, so no later command can be replayed, and none
- * that runs now: "overlap" (another command), "files" (a call wrote files), "port" (a connection
- * to a port inside), "signal", "used" (the daemon was restarted). The first counts.
+ * that runs now: "overlap" (another command or call), "files" (a call that changes files, in a box
+ * of a version that does not report it), "port" (a connection to a port inside), "signal", "used"
+ * (the daemon was restarted). The first counts.
  */
 void content_disturb(struct box *b, const char *why);
 
-/* This command is sent to its box; `seq`: the number of its start in the log. */
-void content_exec_sent(struct box *b, uint32_t exec, uint64_t seq);
+/* This command or call is sent to its box; `seq`: the number of its start in the log. */
+void content_sent(struct box *b, uint32_t order, uint64_t seq, bool is_call);
+void content_call_ended(struct box *b);
+
+/* Does a command run in it, or a call that changes files? */
+bool content_is_busy(const struct box *b);
 
 /* Remembers a message of a box. Takes its descriptors. `m` NULL: from its journal. */
 void content_hear(struct box *b, const struct wire_box_streams *said, struct wire_message *m);
@@ -56,6 +62,9 @@ void content_hear(struct box *b, const struct wire_box_streams *said, struct wir
  */
 void content_write(const struct box *b, uint32_t exec, const struct outcome *end,
                    struct json_writer *w);
+
+/* Of a call that changes files: `files` and `complete` (put_list.h), `stdin`, `disturbed`. */
+void content_write_call(const struct box *b, uint32_t exec, struct json_writer *w);
 
 /* What was removed from the output of an exec; kinds 0: nothing was to be, or it is not known. */
 struct channel_sanitized content_sanitized(const struct box *b, uint32_t exec);

@@ -27,6 +27,7 @@ struct exec_request {
         size_t input_len;
         bool ends_input;
         struct time_limit time; /* box.timeout_ms, and who set it */
+        const char *call;       /* the operation, of a call that changes files; NULL: a command */
 };
 
 /*

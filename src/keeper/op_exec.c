@@ -197,7 +197,7 @@ exec_send(struct sandbox *s, struct exec_request *r, int *ret_channel, struct er
         explicit_bzero(scratch_bytes, sizeof scratch_bytes);
         if (result < 0)
                 return -1;
-        if ((r->box.flags & BOX_EXEC_QUIET) == 0 && box_running(s->box) > 0)
+        if (((r->box.flags & BOX_EXEC_QUIET) == 0 || r->call) && content_is_busy(s->box))
                 content_disturb(s->box, "overlap");
         if ((r->box.flags & BOX_EXEC_QUIET) == 0)
                 note(s->box, r);

@@ -4,12 +4,15 @@
  * Room: keeper (joining). Touches: fd.
  * Theory: no path is looked up on the host. The keeper sends the command; the bytes travel between
  * caller and box. These commands are not listed, and do not count as activity for idleness. A
- * read_only caller may read but not write (A36-170).
+ * read_only caller may read but not write (A36-170). A call that changes files is recorded before
+ * the box gets it, and once more when it has ended; the box says what it wrote.
  */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "keeper/audit.h"
+#include "keeper/changed.h"
 #include "keeper/content.h"
 #include "keeper/exec.h"
 #include "keeper/op.h"
@@ -28,6 +31,29 @@ number(struct words *w, int which, uint64_t value)
 {
         (void)snprintf(w->numbers[which], NUMBER_LEN, "%" PRIu64, value);
         return w->numbers[which];
+}
+
+/*
+ * Before a call that changes files is sent: records its start. A box of an older version does not
+ * report its end, so that its start is not recorded either.
+ */
+static enum call_state
+need_record(struct call *c, struct sandbox *s, struct exec_request *q, struct error *e)
+{
+        enum call_state state = content_need_ends(c, s);
+
+        if (state != CALL_DONE || !audit_is_there() || !s->row.owner ||
+            s->box->hello.protocol < BOX_PROTOCOL_TOLD)
+                return state;
+        q->call = c->op->name;
+        q->box.flags |= BOX_EXEC_TOLD;
+        if (content_choose(s, q, e) < 0)
+                return CALL_FAILED;
+        if ((q->box.flags & BOX_EXEC_KEEP_STREAMS) != 0)
+                state = changed_need(c, s);
+        if (state == CALL_DONE)
+                state = content_need(c, s, q);
+        return state == CALL_DONE ? audit_need(c, s, q, &q->box.exec, e) : state;
 }
 
 static enum call_state
@@ -51,8 +77,6 @@ run(struct call *c, bool changes, const struct words *w, struct error *e)
                                "the sandbox %s is read_only, so nothing in it is written", s->id),
                        CALL_FAILED;
         state = sandbox_judge(s, e) < 0 ? CALL_FAILED : sandbox_need_box(s, c, e);
-        if (state == CALL_DONE && changes)
-                state = content_need_ends(c, s);
         if (state != CALL_DONE)
                 return state;
         if (s->prepared->cwd)
@@ -69,9 +93,18 @@ run(struct call *c, bool changes, const struct words *w, struct error *e)
          */
         if (exec_find_key(c, s, e) < 0)
                 return CALL_FAILED;
-        if (exec_send(s, &q, &channel, e) < 0)
-                return sandbox_is_settling(s) ? sandbox_need_box(s, c, e) : CALL_FAILED;
-        if (changes)
+        state = changes ? need_record(c, s, &q, e) : CALL_DONE;
+        if (state != CALL_DONE)
+                return state;
+        if (exec_send(s, &q, &channel, e) < 0) {
+                if (!sandbox_is_settling(s))
+                        return CALL_FAILED;
+                audit_again(c, e);
+                return sandbox_need_box(s, c, e);
+        }
+        if (q.call)
+                audit_sent(c, s);
+        else if (changes)
                 content_disturb(s->box, "files");
         exec_note_key(c, s);
         reply = reply_begin(c);

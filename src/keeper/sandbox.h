@@ -247,11 +247,14 @@ struct connect_request {
 
 enum { BOX_PORTS_MAX = 128 }; /* ports a routed wall listens to, besides 53, 80 and 443 */
 
-/* For `carrel audit replay`: what the next command of a box begins with (content.h). */
+/* For `carrel audit replay`: what the next command or call of a box begins with (content.h). */
 struct content_state {
         const char *unknown; /* why nobody can say that; NULL: what the commands before it left */
-        uint32_t exec;       /* the last command that was sent, 0: none */
-        uint64_t seq;        /* the number of its start in the log */
+        uint32_t
+                asked; /* commands, and calls that change files, whose start was recorded, so far */
+        uint32_t sent; /* which of these was sent last, 0: none */
+        uint32_t calls; /* such calls that run */
+        uint64_t seq;   /* the number of the start of `sent` in the log */
 };
 
 struct box {

@@ -72,6 +72,22 @@ enum recorder_what { RECORDER_START = 1, RECORDER_END, RECORDER_EVENT };
 
 enum { RECORDER_OWNER_LEN = 72, RECORDER_SANDBOX_LEN = 24 }; /* with the NUL */
 
+/* A call that changes files has a number as an exec has, from RECORDER_CALLS on. */
+static const uint32_t RECORDER_CALLS = 1u << 31;
+#define RECORDER_CALLED "call.started"
+
+static inline bool
+recorder_is_call(uint32_t exec)
+{
+        return exec >= RECORDER_CALLS;
+}
+
+static inline const char *
+recorder_ended_action(uint32_t exec)
+{
+        return recorder_is_call(exec) ? "call.ended" : "exec.ended";
+}
+
 /* Whose log, and which exec. */
 struct recorder_exec {
         char owner[RECORDER_OWNER_LEN], sandbox[RECORDER_SANDBOX_LEN];

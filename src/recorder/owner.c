@@ -226,9 +226,10 @@ learn(void *ctx, const char *line, size_t len, const struct audit_entry *entry)
         /* an entry of `carrel run` has no number of an exec */
         if (!exec || exec->kind != NODE_INT || !subject || subject->kind != NODE_STRING)
                 return true;
-        if (strcmp(entry->action, "exec.started") == 0)
+        if (strcmp(entry->action, "exec.started") == 0 ||
+            strcmp(entry->action, RECORDER_CALLED) == 0)
                 return add_open(o, subject->text, (uint32_t)exec->integer, entry->seq) == 0;
-        if (strcmp(entry->action, "exec.ended") == 0)
+        if (strcmp(entry->action, recorder_ended_action((uint32_t)exec->integer)) == 0)
                 remove_open(o, subject->text, (uint32_t)exec->integer);
         return true;
 }
@@ -435,7 +436,7 @@ static const char lost[] = "{\"outcome\":\"lost\"}";
 static void
 add_end(struct owner *o, const struct open_start *start)
 {
-        const struct audit_event event = { .action = "exec.ended",
+        const struct audit_event event = { .action = recorder_ended_action(start->exec),
                                            .actor_id = "host:carrel",
                                            .actor_role = "system",
                                            .subject_kind = "sandbox",

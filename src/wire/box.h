@@ -24,9 +24,10 @@
  * WIRE_BOX_KEPT, WIRE_BOX_SHOWN. 8: WIRE_BOX_ALLOWED.
  * 9: all of struct wire_box_used, also before WIRE_BOX_GONE. 10: BOX_EXEC_SANITIZE,
  * memory_kb_ms of struct wire_box_used, WIRE_BOX_STREAMS. 11: `sanitized` of struct
- * wire_box_streams and struct channel_end, storage_kb_ms, WIRE_BOX_VOLUMES. 12: WIRE_BOX_UPPER. */
+ * wire_box_streams and struct channel_end, storage_kb_ms, WIRE_BOX_VOLUMES. 12: WIRE_BOX_UPPER.
+ * 13: BOX_EXEC_TOLD. */
 enum {
-        BOX_PROTOCOL = 12,
+        BOX_PROTOCOL = 13,
         BOX_PROTOCOL_OLDEST = 1,
         BOX_PROTOCOL_HANDED = 5,
         BOX_PROTOCOL_REFUSED = 6,
@@ -36,7 +37,8 @@ enum {
         BOX_PROTOCOL_SANITIZE = 10,
         BOX_PROTOCOL_STREAMS = 10,
         BOX_PROTOCOL_COUNTED = 11,
-        BOX_PROTOCOL_UPPER = 12
+        BOX_PROTOCOL_UPPER = 12,
+        BOX_PROTOCOL_TOLD = 13
 };
 enum { BOX_ID_LEN = 32, BOX_KEY_LEN = 64, BOX_COMMAND_LEN = 128 }; /* with the NUL */
 
@@ -113,6 +115,9 @@ enum box_exec_flag {
                                       the exec if the first caller never connected */
         BOX_EXEC_BY =
                 7u << 8, /* who set timeout_ms (enum time_limit_by); the box only reports it back */
+        BOX_EXEC_TOLD = 1u << 11,     /* with QUIET: its end is reported to the keeper, as
+                                         WIRE_BOX_STREAMS and WIRE_BOX_FINISHED: a call that changes
+                                         files, for the audit log */
         BOX_EXEC_SANITIZE = 7u << 12, /* what is removed from the output before it is kept: a mask
                                          of text/sanitize.h. Not with a terminal */
         BOX_EXEC_AGAIN = 1u << 5, /* WIRE_BOX_ATTACH: by a repeated call, which sends the same input
@@ -301,6 +306,17 @@ struct wire_box_shown {
  * WIRE_BOX_STREAMS_KEPT: struct wire_exec_number; the files are on the disk, and the box frees its
  * own.
  */
+/*
+ * Of a BOX_EXEC_TOLD that writes files: of[0] is the content of its files, in their order, with a
+ * newline between two, and of[1] a list of them, whose file is always there: for each file a struct
+ * wire_box_put, its path, and the SHA-256 of its content. A struct with path_len 0 ends the list;
+ * without it, the call did not get all of its input, and changed nothing.
+ */
+struct wire_box_put {
+        uint64_t bytes; /* of its content */
+        uint32_t mode, flags /* enum file_put_flag */;
+        uint32_t path_len, pad;
+};
 enum { BOX_STREAMS = 3, BOX_SUM_LEN = 32 }; /* standard input, output (or the terminal), error */
 struct wire_box_stream {
         /* the digest is over so many bytes, from the first on; less than were printed: see

@@ -112,7 +112,6 @@ def interrupted(d, box):
 def refuses(b, d):
     """What is done in a new sandbox before the command, the command, the reason."""
     cases = (
-        ("a file was written before", lambda box: d.call("PUT", "/v1/sandboxes/%s/files?path=/tmp/x" % box, b"x"), {}, "replay_files"),
         ("the call has a variable", lambda box: None, {"env": {"NAME": "value"}}, "replay_environment"),
         ("the call has another value of a variable", lambda box: None, {"env": {"PATH": "/usr/bin:/bin"}}, "replay_environment"),
         ("another directory", lambda box: None, {"cwd": "/tmp"}, "replay_directory"),
