@@ -581,13 +581,15 @@ int carrel_reader_next(struct carrel_reader *r, const void **ret_bytes, size_t *
 void carrel_reader_free(struct carrel_reader *take_r);
 
 /* Files one after another, each with exactly the announced number of bytes. Commit writes all of
- * them; free without commit changes nothing. */
+ * them; free without commit changes nothing. Under a policy with a validator of file.write, the
+ * files (at most 8 MiB) stay in memory until the commit, which has them judged: open the writer
+ * with carrel_writer_open_for() for longer ones. */
 struct carrel_writer;
 int carrel_writer_open(struct carrel *c, const char *id, const char *key,
                        struct carrel_writer **ret, struct carrel_error *e);
 /* As carrel_writer_open(), and announces the files: exactly these, in this order, with this path
- * and `len`, must follow. A policy with a validator of file.write refuses files that are not
- * announced (capability_unavailable). Other members of `files` are not read. */
+ * and `len`, must follow. A policy with a validator of file.write refuses this call without files
+ * (capability_unavailable). Other members of `files` are not read. */
 int carrel_writer_open_for(struct carrel *c, const char *id, const char *key,
                            const struct carrel_file *files, size_t count,
                            struct carrel_writer **ret, struct carrel_error *e);

@@ -4,7 +4,8 @@
  * Room: cli (joining, program). Touches: fd (files that the caller names, and those below them);
  * libcarrel does the rest.
  * Theory: below the named path no link is followed. Files go in batches, each put in place as a
- * whole. A link is created by `ln` inside, because its target has its meaning only there.
+ * whole; where rules must see each file, each is a call of its own. A link is created by `ln`
+ * inside, because its target has its meaning only there.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -25,7 +26,7 @@ struct batch {
         struct carrel_writer *w;
         unsigned count;
         uint64_t bytes;
-        bool is_one; /* a single file: it can be announced */
+        bool is_announced; /* each file is a call of its own, which announces it */
 };
 
 static int
@@ -37,21 +38,34 @@ commit(struct batch *b)
         if (b->w && carrel_writer_commit(b->w, &e) < 0)
                 status = cp_failed(b->c, &e);
         carrel_writer_free(b->w);
-        *b = (struct batch){ .c = b->c, .is_one = b->is_one };
+        *b = (struct batch){ .c = b->c, .is_announced = b->is_announced };
         return status;
+}
+
+/* A batch announces nothing, which is refused where rules must see its files. */
+static int
+open_writer(struct batch *b, const struct carrel_file *file, struct carrel_error *e)
+{
+        int result = carrel_writer_open_for(b->c->ask.c, b->c->id, NULL, file,
+                                            b->is_announced ? 1 : 0, &b->w, e);
+
+        if (result == 0 || b->is_announced || strcmp(e->reason, "validator_arguments") != 0)
+                return result;
+        b->is_announced = true;
+        return carrel_writer_open_for(b->c->ask.c, b->c->id, NULL, file, 1, &b->w, e);
 }
 
 static int
 begin_file(struct batch *b, const char *to, int mode, uint64_t len)
 {
         const struct carrel_file file = { .path = to, .len = len };
+        bool is_full = b->count >= (b->is_announced ? 1 : BATCH_FILES) || b->bytes >= BATCH_BYTES;
+        int status = is_full ? commit(b) : 0;
         struct carrel_error e;
-        int status = b->count >= BATCH_FILES || b->bytes >= BATCH_BYTES ? commit(b) : 0;
 
         if (status != 0)
                 return status;
-        if ((!b->w && carrel_writer_open_for(b->c->ask.c, b->c->id, NULL, &file, b->is_one ? 1 : 0,
-                                             &b->w, &e) < 0) ||
+        if ((!b->w && open_writer(b, &file, &e) < 0) ||
             carrel_writer_file(b->w, to, mode, len, &e) < 0)
                 return cp_failed(b->c, &e);
         b->count++;
@@ -221,7 +235,7 @@ send_stdin(struct batch *b)
         if (!spool || got > 0 || ferror(stdin) || fflush(spool) != 0 ||
             fstat(fileno(spool), &st) < 0 || lseek(fileno(spool), 0, SEEK_SET) < 0)
                 status = cp_wrong(b->c, errno, "keeping standard input for", b->c->inside);
-        b->is_one = true;
+        b->is_announced = true;
         if (status == 0)
                 status = begin_file(b, b->c->inside, -1, (uint64_t)st.st_size);
         if (status == 0)
@@ -244,7 +258,7 @@ send_path(struct batch *b, const char *to)
         if (!S_ISREG(st.st_mode))
                 return cp_wrong(b->c, EINVAL, "only files and directories are copied, not",
                                 b->c->here);
-        b->is_one = true;
+        b->is_announced = true;
         return send_file(b, fd, &st, to, b->c->here);
 }
 

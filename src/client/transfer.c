@@ -4,20 +4,22 @@
  * Room: client (joining). Touches: what exec and connection touch.
  * Theory: the commit puts all files of a writer in place together. Until then the sandbox keeps
  * them beside their places; without a commit it removes them. If the sandbox fails early (no space,
- * no permission), the writer reads that error as soon as its input stops flowing.
+ * no permission), the writer reads that error as soon as its input stops flowing. Where rules must
+ * see the files, a writer that announced none keeps them, and makes its call with the commit.
  */
 #include <errno.h>
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/buffer.h"
 #include "client/answer.h"
 #include "client/connection.h"
 #include "client/exec.h"
 #include "client/file.h"
 #include "wire/file.h"
 
-enum { LAST_WORDS_MS = 2000 };
+enum { LAST_WORDS_MS = 2000, KEPT_MAX = 8 << 20 /* bytes of a writer that keeps its files */ };
 
 /* -- out of a sandbox -------------------------------------------------------------------------- */
 
@@ -129,13 +131,56 @@ struct carrel_writer {
         size_t count;
         int is_over, is_committed;
         struct error error; /* the reason, if it ended without a commit */
+        /* a writer that keeps its files; c NULL: it does not */
+        struct carrel *c;
+        char *id, *key;
+        struct buffer kept; /* what the channel would carry */
 };
+
+static void
+writer_drop(struct carrel_writer *w)
+{
+        buffer_fini(&w->kept);
+        free(w->id);
+        free(w->key);
+        free(w);
+}
+
+/* Until its commit. */
+static int
+open_keeping(struct carrel *c, const char *id, const char *key, struct carrel_writer **ret,
+             struct carrel_error *e)
+{
+        struct carrel_writer *w = calloc(1, sizeof *w);
+        struct error inner;
+
+        if (w) {
+                w->c = c;
+                w->id = strdup(id);
+                w->key = key ? strdup(key) : NULL;
+        }
+        if (w && w->id && (!key || w->key)) {
+                *ret = w;
+                return 0;
+        }
+        if (w)
+                writer_drop(w);
+        (void)fail(&inner, ERROR_NO_MEMORY, "no memory for a writer");
+        return answer_fail(e, &inner);
+}
 
 int
 carrel_writer_open(struct carrel *c, const char *id, const char *key, struct carrel_writer **ret,
                    struct carrel_error *e)
 {
-        return carrel_writer_open_for(c, id, key, NULL, 0, ret, e);
+        struct carrel_error why;
+        int result = carrel_writer_open_for(c, id, key, NULL, 0, ret, &why);
+
+        if (result < 0 && strcmp(why.reason, "validator_arguments") == 0)
+                return open_keeping(c, id, key, ret, e);
+        if (result < 0 && e)
+                *e = why;
+        return result;
 }
 
 int
@@ -190,12 +235,31 @@ hear(struct carrel_writer *w, int timeout_ms)
         return -1;
 }
 
+static int
+keep(struct carrel_writer *w, const void *bytes, size_t len)
+{
+        int result = buffer_add(&w->kept, bytes, len, KEPT_MAX);
+
+        if (result == 0)
+                return 0;
+        if (result != -E2BIG)
+                return fail(&w->error, ERROR_NO_MEMORY, "no memory for the files of a writer");
+        (void)fail(&w->error, ERROR_REQUEST_TOO_LARGE,
+                   "rules must see these files, so they are kept until the commit, and they are "
+                   "longer than %d bytes",
+                   (int)KEPT_MAX);
+        error_hint(&w->error, "Announce them: carrel_writer_open_for().");
+        return -1;
+}
+
 /* Sends all of it, as fast as the sandbox reads. */
 static int
 put(struct carrel_writer *w, const void *bytes, size_t len)
 {
         const char *at = bytes;
 
+        if (w->c)
+                return keep(w, bytes, len);
         while (len > 0) {
                 struct pollfd p = { carrel_exec_fd(w->s.x), 0, 0 };
                 long taken = w->is_over ? 0 : client_exec_write(w->s.x, at, len);
@@ -257,6 +321,34 @@ carrel_writer_bytes(struct carrel_writer *w, const void *bytes, size_t len, stru
         return 0;
 }
 
+/* Announces and sends what it has kept: it is a writer like others from then on. */
+static int
+send_kept(struct carrel_writer *w)
+{
+        struct record_writer *record = connection_begin(w->c), before;
+        struct buffer kept = w->kept;
+        struct file_put file;
+        int result;
+
+        record_text(record, FIELD_ID, w->id);
+        record_text(record, FIELD_KEY, w->key);
+        before = *record;
+        for (size_t at = 0; at + sizeof file <= kept.len; at += file.path_len + file.len) {
+                memcpy(&file, kept.bytes + at, sizeof file);
+                at += sizeof file;
+                api_announce_file(record, file.len, kept.bytes + at, file.path_len);
+        }
+        api_announce_end(record, &before);
+        w->kept = (struct buffer){ 0 };
+        result = file_stream_open(w->c, OP_FILE_WRITE, &w->s, &w->error);
+        w->is_over = result < 0;
+        w->c = NULL;
+        if (result == 0)
+                result = put(w, kept.bytes, kept.len);
+        buffer_fini(&kept);
+        return result;
+}
+
 int
 carrel_writer_commit(struct carrel_writer *w, struct carrel_error *e)
 {
@@ -266,6 +358,8 @@ carrel_writer_commit(struct carrel_writer *w, struct carrel_error *e)
                 return wrong_use(e, "the last file is not complete");
         if (w->is_committed)
                 return wrong_use(e, "these files are in place already");
+        if (w->c && send_kept(w) < 0)
+                return answer_fail(e, &w->error);
         if (put(w, &last, sizeof last) == 0) {
                 w->is_committed = 1;
                 (void)client_exec_write_end(w->s.x, &w->error);
@@ -283,9 +377,10 @@ carrel_writer_free(struct carrel_writer *take_w)
 
         if (!take_w)
                 return;
-        if (!take_w->is_over && client_exec_write_end(take_w->s.x, &inner) == 0)
+        if (!take_w->c && !take_w->is_over && client_exec_write_end(take_w->s.x, &inner) == 0)
                 /* lets the operation remove the files that it has put beside their places */
                 (void)hear(take_w, LAST_WORDS_MS);
-        file_stream_fini(&take_w->s);
-        free(take_w);
+        if (!take_w->c)
+                file_stream_fini(&take_w->s);
+        writer_drop(take_w);
 }

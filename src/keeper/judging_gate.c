@@ -23,8 +23,8 @@ fail_arguments(const char *tool, struct error *e)
                 "a validator must see the arguments of %.64s, and this call does not announce "
                 "them, so it is refused",
                 tool);
-        error_hint(e, "Send each file with its size, in one call: over REST with a Content-Length, "
-                      "with `carrel cp` file by file. See docs/POLICY.md.");
+        error_hint(e, "Send each file with its size, and a path that is UTF-8. See docs/POLICY.md, "
+                      "\"Tools\".");
         return CALL_FAILED;
 }
 

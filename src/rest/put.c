@@ -4,8 +4,8 @@
  * Room: rest (joining). Touches: mem.
  * Theory: the sandbox puts no file in place before the closing struct of the batch arrives. A
  * client that disconnects before closes the channel, and nothing has changed (Z23). A body of known
- * length is passed through. A chunked one is collected, up to a limit, because its length must be
- * sent first.
+ * length is passed through. A chunked one is collected, up to a limit, before the call is made:
+ * rules see the length, and an upload that takes long holds nothing of the sandbox.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -25,8 +25,9 @@ enum { CHUNKED_MAX = 8 << 20 };
 struct writing {
         struct filer filer; /* must be first */
         struct file_put put;
+        struct route route;
         char path[FILE_PATH_MAX + 1];
-        int is_opened, is_known; /* the channel is open; the length is known */
+        int is_opened, is_known; /* the channel is open; the length is known from the beginning */
         struct buffer kept;      /* a batch, or a chunked body */
         int has_all;             /* of the body */
         struct buffer announced; /* of a batch: size and path of each file */
@@ -83,7 +84,6 @@ pass_head(struct writing *w)
 static void
 pass_collected(struct writing *w)
 {
-        w->put.len = w->kept.len;
         pass_head(w);
         pass(w, w->kept.bytes, w->kept.len);
         finish(w);
@@ -95,56 +95,21 @@ put_opened(struct filer *f)
         struct writing *w = (struct writing *)(void *)f;
 
         w->is_opened = 1;
-        if (w->is_known) {
-                pass_head(w);
-                if (w->has_all)
-                        finish(w);
-                else
-                        exchange_body_resume(f->x);
-        } else if (w->has_all) {
+        if (!w->is_known) {
                 pass_collected(w);
+                return;
         }
+        pass_head(w);
+        if (w->has_all)
+                finish(w);
+        else
+                exchange_body_resume(f->x);
 }
 
 static void
 put_writable(struct filer *f)
 {
         exchange_body_resume(f->x);
-}
-
-static void
-put_body(struct exchange *x, const void *bytes, size_t len)
-{
-        struct writing *w = x->state;
-        struct error e;
-
-        if (w->is_known && len > 0) {
-                pass(w, bytes, len);
-                if (link_call_pending(&w->filer.call) > FOLLOW_BURST)
-                        exchange_body_pause(x);
-        } else if (w->is_known) {
-                w->has_all = 1;
-                if (w->is_opened)
-                        finish(w);
-        } else if (w->kept.len + len > CHUNKED_MAX) {
-                (void)fail(&e, ERROR_REQUEST_TOO_LARGE,
-                           "a body in chunks may have at most %d bytes; nothing was written",
-                           CHUNKED_MAX);
-                error_hint(&e, "Send the file with a Content-Length, as `curl -T FILE` does: then "
-                               "its size is not limited.");
-                filer_fail(&w->filer, &e);
-        } else if (len > 0) {
-                if (exchange_keep_body(x, w->kept.len + len, &e) < 0) {
-                        filer_fail(&w->filer, &e);
-                } else if (keep(w, bytes, len) < 0) {
-                        exchange_no_memory(x);
-                        filer_end(&w->filer);
-                }
-        } else {
-                w->has_all = 1;
-                if (w->is_opened)
-                        pass_collected(w);
-        }
 }
 
 /*
@@ -191,7 +156,7 @@ read_place(struct writing *w, const char *query, struct error *e)
         return result;
 }
 
-/* What rules may have to see: the files. A chunked body has no known length. */
+/* What rules may have to see: the files. */
 static void
 announce(const struct writing *w, struct record_writer *record)
 {
@@ -199,7 +164,7 @@ announce(const struct writing *w, struct record_writer *record)
         const char *bytes = w->announced.bytes;
         struct file_put put;
 
-        if (w->is_known)
+        if (w->put.path_len > 0)
                 api_announce_file(record, w->put.len, w->path, w->put.path_len);
         for (size_t at = 0; at < w->announced.len; at += put.path_len) {
                 memcpy(&put, bytes + at, sizeof put);
@@ -228,6 +193,50 @@ ask_writing(struct writing *w, const struct route *route, const char *const *nam
         return ask_with(x, operation(OP_FILE_WRITE), &record, &w->filer.call, e);
 }
 
+static int
+ask_put(struct writing *w, struct error *e)
+{
+        static const char *const names[] = { "path", "mode", NULL };
+
+        return ask_writing(w, &w->route, names, NULL, e);
+}
+
+static void
+put_body(struct exchange *x, const void *bytes, size_t len)
+{
+        struct writing *w = x->state;
+        struct error e;
+
+        if (w->is_known && len > 0) {
+                pass(w, bytes, len);
+                if (link_call_pending(&w->filer.call) > FOLLOW_BURST)
+                        exchange_body_pause(x);
+        } else if (w->is_known) {
+                w->has_all = 1;
+                if (w->is_opened)
+                        finish(w);
+        } else if (w->kept.len + len > CHUNKED_MAX) {
+                (void)fail(&e, ERROR_REQUEST_TOO_LARGE,
+                           "a body in chunks may have at most %d bytes; nothing was written",
+                           CHUNKED_MAX);
+                error_hint(&e, "Send the file with a Content-Length, as `curl -T FILE` does: then "
+                               "its size is not limited.");
+                filer_fail(&w->filer, &e);
+        } else if (len > 0) {
+                if (exchange_keep_body(x, w->kept.len + len, &e) < 0) {
+                        filer_fail(&w->filer, &e);
+                } else if (keep(w, bytes, len) < 0) {
+                        exchange_no_memory(x);
+                        filer_end(&w->filer);
+                }
+        } else {
+                w->has_all = 1;
+                w->put.len = w->kept.len;
+                if (ask_put(w, &e) < 0)
+                        filer_fail(&w->filer, &e);
+        }
+}
+
 void
 rest_file_put(struct exchange *x, const struct route *route)
 {
@@ -238,7 +247,6 @@ rest_file_put(struct exchange *x, const struct route *route)
         static const struct exchange_hooks hooks = { .gone = filer_gone,
                                                      .drained = filer_drained,
                                                      .body = put_body };
-        static const char *const names[] = { "path", "mode", NULL };
         struct writing *w = (struct writing *)(void *)filer_new(x, sizeof *w, &ops, &hooks);
         const char *length = exchange_header(x, "content-length");
         struct error e;
@@ -248,7 +256,8 @@ rest_file_put(struct exchange *x, const struct route *route)
         w->is_known = exchange_header(x, "transfer-encoding") == NULL;
         /* http_head.h has checked it already */
         w->put.len = length ? strtoull(length, NULL, 10) : 0;
-        if (read_place(w, x->query, &e) < 0 || ask_writing(w, route, names, NULL, &e) < 0) {
+        w->route = *route;
+        if (read_place(w, x->query, &e) < 0 || (w->is_known && ask_put(w, &e) < 0)) {
                 filer_fail(&w->filer, &e);
                 return;
         }

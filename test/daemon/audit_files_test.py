@@ -12,7 +12,7 @@ import tempfile
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "rig"))
 import audit_chain
-from box_rig import check, end, until
+from box_rig import PATIENCE, check, end, until
 from daemon_rig import Daemon
 from replay_rig import Bench, fill
 
@@ -102,6 +102,25 @@ def cut_off(b, d):
     done = last(b, d, box, ["ls", "/tmp"])
     status, got = b.replay(d, done["audit_ref"])
     check("and is left out of a replay", status == 0 and got["equal"] and len(got["before"]) == 1, status, got)
+
+
+def two_writers(b, d):
+    """One path, two calls at once: each is whole, the last to end stays, and no replay guesses which."""
+    box = d.create(manifest=b.text)
+    s = socket.socket(socket.AF_UNIX)
+    s.settimeout(PATIENCE)
+    s.connect(d.http)
+    s.sendall(("PUT %s HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/octet-stream\r\nContent-Length: 6\r\n\r\nfir" % files(box, "?path=/tmp/x")).encode())
+    until("the first call is recorded", lambda: [e for e in log(b, d) if e["action"] == "call.started" and e["subject"]["ref"] == box])
+    d.must("PUT", files(box, "?path=/tmp/x"), b"second")
+    between = d.call("GET", files(box, "?path=/tmp/x")).body
+    s.sendall(b"st.")
+    head = s.recv(64)
+    s.close()
+    after = d.call("GET", files(box, "?path=/tmp/x")).body
+    check("two writers of one path: each file is whole", (between, after) == (b"second", b"first.") and head.startswith(b"HTTP/1.1 204"), between, after, head)
+    got = b.refused(d, last(b, d, box, ["cat", "/tmp/x"]))
+    check("and a later command is not replayed", got == (125, "replay_overlap"), got)
 
 
 def refused(b, d):
@@ -202,7 +221,7 @@ def main():
     try:
         b = Bench(top)
         with Daemon("--host", b.host) as d:
-            for part in (replays, records, cut_off, refused, without_sink):
+            for part in (replays, records, cut_off, two_writers, refused, without_sink):
                 part(b, d)
             workspace(b, d, top)
         with Daemon() as d:

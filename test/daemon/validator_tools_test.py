@@ -4,6 +4,8 @@ the arguments of the call, whichever API it comes through, and the sandbox write
 """
 import json
 import os
+import shutil
+import socket
 import struct
 import subprocess
 import sys
@@ -11,7 +13,7 @@ import tempfile
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "rig"))
 import keeper_rig
-from box_rig import ALWAYS, CARREL, check, end, need_programs, report
+from box_rig import ALWAYS, CARREL, TREE, check, end, need_programs, report
 from daemon_rig import Daemon
 from wire import C_STDIN
 
@@ -57,8 +59,19 @@ def over_rest(d, workspace, at):
     check("  an allowed port is for the operation to refuse", reason(got) != "invalid" and got.code != "sandbox_policy_denied", got)
     kept = d.must("GET", at)
     check("  what was denied had no effect", sorted(f for f in os.listdir(workspace) if f != "host.yaml") == ["a", "b", "c", "d", "empty"] and not os.path.exists("/tmp/a"), os.listdir(workspace), kept)
-    got = d.call("PUT", at + "/files?path=chunked", iter([b"1"]))
-    check("a body in chunks announces no size, and is refused", got.status == 501 and reason(got) == "validator_arguments" and "Content-Length" in got.json["error"]["hint"] and not os.path.exists(os.path.join(workspace, "chunked")), got)
+    got = [d.call("PUT", at + "/files?path=" + name, iter([b"12345"] * count)) for name, count in (("chunked", 2), ("chunked2", 3), ("/tmp/chunked", 1))]
+    check("a body in chunks is received, judged by its size, and then written", [reason(g) for g in got] == [None, "invalid", "invalid"] and open(os.path.join(workspace, "chunked"), "rb").read() == b"1234512345"
+          and not os.path.exists(os.path.join(workspace, "chunked2")), got)
+    slow = socket.socket(socket.AF_UNIX)
+    slow.settimeout(ALWAYS)
+    slow.connect(d.http)
+    slow.sendall(("PUT %s/files?path=slow HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/octet-stream\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n" % at).encode())
+    got = d.call("PUT", at + "/files?path=slow", b"whole")
+    check("a body in chunks that does not end holds up no other writer of its path", got.status == 204 and open(os.path.join(workspace, "slow"), "rb").read() == b"whole", got)
+    slow.sendall(b"0\r\n\r\n")
+    head = slow.recv(64)
+    check("and is written whole when it ends", head.startswith(b"HTTP/1.1 204") and open(os.path.join(workspace, "slow"), "rb").read() == b"abc", head)
+    slow.close()
 
 
 def over_mcp(d, workspace, box):
@@ -74,13 +87,58 @@ def over_mcp(d, workspace, box):
     check("  what is allowed is written", sorted(f for f in os.listdir(workspace) if f.startswith("mcp")) == ["mcp", "mcp2"], os.listdir(workspace))
 
 
+PROGRAM_OF_A_WRITER = r"""
+#include <carrel/carrel.h>
+#include <stdio.h>
+#include <string.h>
+int main(int argc, char **argv)
+{
+        struct carrel_error e = { .code = "" };
+        struct carrel_writer *w = NULL;
+        struct carrel *c = NULL;
+        int result = carrel_open(NULL, &c, &e) < 0 ? -1 : carrel_writer_open(c, argv[1], NULL, &w, &e);
+
+        for (int i = 2; i + 1 < argc && result == 0; i += 2)
+                if (carrel_writer_file(w, argv[i], -1, strlen(argv[i + 1]), &e) < 0 || carrel_writer_bytes(w, argv[i + 1], strlen(argv[i + 1]), &e) < 0)
+                        result = -1;
+        if (result == 0)
+                result = carrel_writer_commit(w, &e);
+        printf("%d %s %s", result, e.code, e.reason);
+        carrel_writer_free(w);
+        carrel_close(c);
+        return 0;
+}
+"""
+
+
+def library(d, workspace, box):
+    """carrel_writer_open() announces nothing: its files are kept, and judged with the commit."""
+    archive, source, program = os.path.join(TREE, "build-test", "include", "libcarrel.a"), os.path.join(d.folder, "writer.c"), os.path.join(d.folder, "writer")
+    if not os.path.exists(archive) or not shutil.which("cc"):
+        report("carrel_writer_open() is judged", skip="there is no build-test/include/libcarrel.a, or no cc")
+        return
+    with open(source, "w", encoding="utf-8") as f:
+        f.write(PROGRAM_OF_A_WRITER)
+    subprocess.run(["cc", "-std=c11", "-Wall", "-Wextra", "-I", os.path.join(TREE, "include"), source, archive, "-lyaml", "-ljansson", "-o", program], check=True)
+    run = lambda *files: subprocess.run([program, box, *files], env={**os.environ, "CARREL_STATE": d.state}, stdout=subprocess.PIPE, check=False, text=True).stdout.split()  # noqa: E731
+    got = [run("/workspace/w1", "text", "w2", ""), run("/workspace/w3", "text", "/tmp/w4", "text"), run("/workspace/w5", "12345678901"), run("/workspace/w6", "x" * 100000, "/workspace/w7", "y" * 100000)]
+    check("carrel_writer_open(): the files are kept, and judged with the commit", [g[0] for g in got] == ["0", "-1", "-1", "-1"] and all(g[1:] == ["sandbox_policy_denied", "invalid"] for g in got[1:])
+          and sorted(f for f in os.listdir(workspace) if f[0] == "w") == ["w1", "w2"], got)
+
+
 def over_carrel(d, workspace, box):
     """libcarrel: `carrel cp` announces a single file; a writer that announces another is refused inside."""
     env = {**os.environ, "CARREL_STATE": d.state}
     cp = lambda *words: subprocess.run([CARREL, "cp", *words], env=env, input=b"x", capture_output=True, timeout=ALWAYS, check=False)  # noqa: E731
-    got = [cp("-", box + ":/workspace/copied"), cp(os.path.join(workspace, "a"), box + ":copied2"), cp("-", box + ":/tmp/copied"), cp(workspace, box + ":/workspace/tree")]
-    check("carrel cp: a file is judged, a directory is not announced and refused", [g.returncode == 0 for g in got] == [True, True, False, False] and b"sandbox_policy_denied" in got[2].stderr and b"capability_unavailable" in got[3].stderr
-          and os.path.exists(os.path.join(workspace, "copied2")) and not os.path.exists(os.path.join(workspace, "tree", "a")), got)
+    for name, texts in (("tree", ("one", "two", "1234567890")), ("bad", ("12345678901",))):
+        os.makedirs(os.path.join(d.folder, name, "sub"))
+        for i, text in enumerate(texts):
+            with open(os.path.join(d.folder, name, "sub", "f%d" % i), "w", encoding="ascii") as f:
+                f.write(text)
+    got = [cp("-", box + ":/workspace/copied"), cp(os.path.join(workspace, "a"), box + ":copied2"), cp("-", box + ":/tmp/copied"), cp(os.path.join(d.folder, "tree"), box + ":/workspace/tree"), cp(os.path.join(d.folder, "bad"), box + ":/workspace/bad")]
+    check("carrel cp: a file is judged, and each file of a directory", [g.returncode == 0 for g in got] == [True, True, False, True, False] and all(b"sandbox_policy_denied" in g.stderr for g in (got[2], got[4]))
+          and os.path.exists(os.path.join(workspace, "copied2")) and sorted(os.listdir(os.path.join(workspace, "tree", "sub"))) == ["f0", "f1", "f2"] and os.listdir(os.path.join(workspace, "bad", "sub")) == [], got)
+    library(d, workspace, box)
     wrong = []
     for written, expected in (("1 /workspace/forged", 129), ("2 /workspace/forged", 129), ("1 /workspace/honest", 0)):
         caller = keeper_rig.caller_of(d.state)
