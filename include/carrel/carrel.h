@@ -181,6 +181,8 @@ struct carrel_sandbox {
         const char *image;   /* NAME@sha256:HEX; NULL: the host's programs */
         const char *tier;    /* isolation of its provider, T1 to T4; or NULL */
         const char *chosen;  /* why `provider: auto` became its provider; NULL: it was named */
+        const char *machine_start; /* of its virtual machine: saved, booted; NULL: it has none */
+        const char *machine_why;   /* why it boots; or NULL */
         uint64_t created_at_ms;
         uint64_t remaining_ms; /* time until it is stopped; CARREL_NONE: no limit */
         uint64_t delete_at_ms; /* CARREL_NONE: not scheduled */

@@ -230,6 +230,20 @@ print_provider(const struct carrel_sandbox *s)
 }
 
 static void
+print_machine(const struct carrel_sandbox *s)
+{
+        if (!s->machine_start)
+                return;
+        (void)printf("%-10s ", "machine");
+        print_escaped(stdout, s->machine_start, false);
+        if (s->machine_why) {
+                (void)fputs(": ", stdout);
+                print_escaped(stdout, s->machine_why, false);
+        }
+        (void)fputc('\n', stdout);
+}
+
+static void
 print_text(const struct carrel_sandbox *s)
 {
         char age[SPAN_TEXT], left[SPAN_TEXT];
@@ -239,6 +253,7 @@ print_text(const struct carrel_sandbox *s)
         print_line("status", s->status);
         print_line("cause", s->cause);
         print_provider(s);
+        print_machine(s);
         print_line("image", s->image);
         print_line("runtime", s->runtime);
         print_line("workspace", s->workspace);

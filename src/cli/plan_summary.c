@@ -79,6 +79,8 @@ print_provider(FILE *out, const struct run_way *w)
                                     ? ", starts with a saved machine"
                                     : ", boots its machine",
                             out);
+        if (w->p.machine && w->p.machine->why)
+                (void)fprintf(out, " (%s)", w->p.machine->why);
         (void)fprintf(out, "%s%s\n", spec->choice ? "; " : "", spec->choice ? spec->choice : "");
 }
 

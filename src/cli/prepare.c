@@ -22,6 +22,7 @@
 #include "daemon/state.h"
 #include "prepare/host_file.h"
 #include "prepare/lacking.h"
+#include "programs/programs.h"
 #include "ref/places.h"
 
 /* Static memory that is enough for most runs: it saves about 40 page faults and 30 system calls. */
@@ -277,6 +278,7 @@ run_way_init(struct run_way *w, struct error *e)
         prepared_init_in(&w->p, first, sizeof first);
         w->host.home = getenv("HOME");
         w->host.xdg = getenv("XDG_CONFIG_HOME");
+        w->host.guest = program_init_id();
         w->switched_off = switched_off();
         (void)snprintf(w->owner, sizeof w->owner, "uid:%u", (unsigned)geteuid());
         if (state_choose(&w->p.arena, NULL, &w->host.volumes, &nowhere) < 0)

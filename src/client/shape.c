@@ -74,6 +74,8 @@ static const struct answer_member sandbox_rows[] = {
         TEXT(IMAGE, image),
         TEXT(TIER, tier),
         TEXT(CHOSEN, chosen),
+        TEXT(MACHINE_START, machine_start),
+        TEXT(MACHINE_WHY, machine_why),
         TEXT(CAUSE, cause),
         TEXT(METADATA, metadata),
         NUMBER(CREATED_AT, created_at_ms, 0),

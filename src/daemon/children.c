@@ -19,6 +19,7 @@
 #include "changes/server.h"
 #include "daemon/child.h"
 #include "daemon/fetcher.h"
+#include "programs/programs.h"
 #include "recorder/server.h"
 #include "wire/message.h"
 
@@ -47,6 +48,7 @@ add_words(const struct children_given *g, struct child_request *r)
         if (r->process != PROCESS_KEEPER)
                 return;
         say(r, "--state", g->state);
+        say(r, "--guest", program_init_id());
         if (g->ingress[0] != '\0')
                 say(r, "--ingress", g->ingress);
         if (g->pool)

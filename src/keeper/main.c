@@ -50,7 +50,7 @@ enum {
 };
 
 struct options {
-        const char *state, *ingress;
+        const char *state, *ingress, *guest;
         int spawner, listener, host, pool_manifest, fetcher, recorder, files, gate, judge,
                 validators, doors[DOORS_MAX];
         size_t door_count;
@@ -64,6 +64,7 @@ static int signal_end = -1; /* for the signal handler: a byte written there wake
 
 static const struct startup_option rows[] = {
         STARTUP_ROW(struct options, state, "--state", STARTUP_TEXT, 1),
+        STARTUP_ROW(struct options, guest, "--guest", STARTUP_TEXT, 0),
         STARTUP_ROW(struct options, ingress, "--ingress", STARTUP_TEXT, 0),
         STARTUP_ROW(struct options, spawner, "--spawner-fd", STARTUP_FD, 1),
         STARTUP_ROW(struct options, listener, "--listen-fd", STARTUP_FD, 0),
@@ -272,6 +273,7 @@ set_up(struct keeper *k, const struct options *o, struct error *e)
             prepare_host_guard(&k->host, o->state, e) < 0 || close_world(o->state, e) < 0)
                 return -1;
         k->host.volumes = k->host.state;
+        k->host.guest = o->guest;
         result = loop_new(&k->loop);
         if (result == 0)
                 result = peer_open(&k->spawner, k->loop, o->spawner, on_spawner);

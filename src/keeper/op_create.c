@@ -344,6 +344,56 @@ write_findings(struct sandbox *s)
                 s->row.warnings = (struct store_bytes){ bytes, w.len };
 }
 
+/* What is noted already, without the machine. */
+static void
+copy_noted(struct record_writer *w, struct store_bytes noted)
+{
+        struct record r = { noted.bytes, noted.len };
+        struct record_entry entry;
+        size_t at = 0;
+
+        while (noted.len > 0 && record_next(&r, &at, &entry) > 0)
+                if (entry.tag != FIELD_MACHINE_START && entry.tag != FIELD_MACHINE_WHY)
+                        record_bytes(w, entry.tag, entry.type, entry.value, entry.len);
+}
+
+static bool
+has_noted(const struct sandbox *s, const char *how, const char *why)
+{
+        const struct record r = { s->row.warnings.bytes, s->row.warnings.len };
+        const char *noted, *noted_why;
+
+        if (s->row.warnings.len == 0)
+                return false;
+        noted = record_get_text(&r, FIELD_MACHINE_START, "");
+        noted_why = record_get_text(&r, FIELD_MACHINE_WHY, "");
+        return strcmp(noted, how) == 0 && strcmp(noted_why, why ? why : "") == 0;
+}
+
+/* It is planned anew at each start, when a machine may have been saved. */
+void
+sandbox_note_machine(struct sandbox *s)
+{
+        const struct plan_machine *m = s->prepared->machine;
+        const char *how = m && m->start == PLAN_MACHINE_WAKES ? "saved" : "booted";
+        struct record_writer w;
+        size_t room;
+        void *bytes;
+
+        if (!m || has_noted(s, how, m->why))
+                return;
+        room = s->row.warnings.len + FILES_ROOM + (m->why ? strlen(m->why) : 0);
+        bytes = arena_alloc(&s->memory, room);
+        if (!bytes)
+                return;
+        record_init(&w, bytes, room);
+        copy_noted(&w, s->row.warnings);
+        record_text(&w, FIELD_MACHINE_START, how);
+        record_text(&w, FIELD_MACHINE_WHY, m->why);
+        if (!w.is_broken)
+                s->row.warnings = (struct store_bytes){ bytes, w.len };
+}
+
 int
 sandbox_describe(struct sandbox *s, struct error *e)
 {
@@ -356,6 +406,7 @@ sandbox_describe(struct sandbox *s, struct error *e)
         s->row.cpu = (uint32_t)s->prepared->cpu;
         warn_of_ports(s);
         write_findings(s);
+        sandbox_note_machine(s);
         prepared_release(s->prepared);
         return 0;
 }

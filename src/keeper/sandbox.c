@@ -197,6 +197,7 @@ sandbox_start(struct sandbox *s, struct error *e)
                 s->row.cwd = sandbox_text(s, s->prepared->cwd);
         s->row.cpu = (uint32_t)s->prepared->cpu;
         s->row.is_writable = s->prepared->sources->writable_count > 0;
+        sandbox_note_machine(s);
         return 0;
 }
 

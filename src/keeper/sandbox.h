@@ -133,6 +133,12 @@ int sandbox_judge(struct sandbox *s, struct error *e);
 int sandbox_pin(struct sandbox *s, struct error *e);
 
 /*
+ * Writes into its row how its virtual machine starts, as planned, without one nothing. Needs
+ * sandbox_plan() first.
+ */
+void sandbox_note_machine(struct sandbox *s);
+
+/*
  * Opens its sources and builds its plan into s->prepared. Needs sandbox_judge() first. Errors:
  * those of prepare_plan().
  */

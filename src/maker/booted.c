@@ -28,6 +28,8 @@
 #include "guest/transport.h"
 #include "maker/asleep.h"
 #include "maker/box.h"
+#include "maker/group.h"
+#include "maker/slots.h"
 #include "plan/request.h"
 #include "seal/landlock.h"
 #include "wire/box.h"
@@ -169,8 +171,19 @@ forget(const struct box *box)
                         (void)close(fds[i]);
 }
 
+/* A machine that woke has a device for it since then, which nobody told the kernel of. */
+static int
+find_device(const struct step *s, bool is_woken)
+{
+        const char *slot = s->op == STEP_JOIN ? SLOTS_NETWORK : NULL;
+
+        if (!is_woken || !slot)
+                return 0;
+        return group_write(SLOTS_DRIVER "/bind", slot, strlen(slot)) < 0 ? -EBADMSG : 0;
+}
+
 static void
-apply(struct transport *t, const struct plan_view *view, struct harden *harden)
+apply(struct transport *t, const struct plan_view *view, struct harden *harden, bool is_woken)
 {
         static const struct watched none = { .place.top = -1 };
         struct box box = { .root = -1,
@@ -189,10 +202,12 @@ apply(struct transport *t, const struct plan_view *view, struct harden *harden)
         harden->landlock_abi = landlock_abi(view);
         for (uint32_t i = 0; i < view->step_count; i++) {
                 struct step s = plan_view_step(view, i);
-                int result = step_phase_of(s.op) == STEP_PHASE_BOX     ? box_step(&box, &s)
-                             : step_phase_of(s.op) == STEP_PHASE_GUEST ? harden_step(harden, &s)
-                                                                       : -EPROTO;
+                int result = find_device(&s, is_woken);
 
+                if (result == 0)
+                        result = step_phase_of(s.op) == STEP_PHASE_BOX     ? box_step(&box, &s)
+                                 : step_phase_of(s.op) == STEP_PHASE_GUEST ? harden_step(harden, &s)
+                                                                           : -EPROTO;
                 if (result < 0)
                         fail(t, i, result);
         }
@@ -209,7 +224,8 @@ boot(bool sleeps)
         port = begin();
         if (port < 0 || !sleeps)
                 return port;
-        return mount_disk() < 0 ? -EIO : asleep(port);
+        return mount_disk() < 0 || access(SLOTS_DEVICES "/" SLOTS_NETWORK, F_OK) < 0 ? -EIO
+                                                                                     : asleep(port);
 }
 
 void
@@ -234,7 +250,7 @@ booted_inside(const char *word)
         result = plan_unpack(plan, len, &view) < 0 ? -EPROTO : is_woken ? 0 : mount_disk();
         if (result < 0)
                 fail(t, UINT32_MAX, result);
-        apply(t, &view, &harden);
+        apply(t, &view, &harden, is_woken);
         if (transport_say(t, WIRE_BOX_READY, NULL, 0) < 0)
                 give_up();
         guest_serve_stream(t, control, &harden.asked);

@@ -792,7 +792,8 @@ machine_step(struct box *box, const struct step *s)
         const struct machine_given given = { .saved = -1, .tap = box->sockets.tap };
 
         box->stream = box->saved.op == STEP_SAVED
-                              ? saved_start(&box->saved, box->sources[box->saved.source], s)
+                              ? saved_start(&box->saved, box->sources[box->saved.source],
+                                            box->sockets.tap, s)
                               : machine_start(s, box->serve.path ? &box->serve : NULL, &given,
                                               &box->alive);
         return box->stream < 0 ? box->stream : 0;

@@ -29,6 +29,7 @@
 
 #include "guest/command.h"
 #include "guest/harden.h"
+#include "maker/slots.h"
 #include "plan/request.h"
 #include "seal/landlock.h"
 
@@ -142,6 +143,17 @@ add_modules(struct archive *a, const struct step *s)
         return result;
 }
 
+/* The kernel looks for this name. */
+static int
+add_slots(struct archive *a)
+{
+        int result = begin_entry(a, "kernel/firmware/acpi/slots.aml", S_IFREG | 0444, SLOTS_BYTES);
+
+        if (result == 0)
+                result = put(a, slots_table, SLOTS_BYTES);
+        return result < 0 ? result : align(a);
+}
+
 int
 machine_write_first(int root, const struct step *s)
 {
@@ -152,6 +164,8 @@ machine_write_first(int root, const struct step *s)
 
         if (result == 0)
                 result = add_file(&a, "init", 0555, "/proc/self/exe");
+        if (result == 0 && s->number == PLAN_MACHINE_SAVES)
+                result = add_slots(&a);
         if (result == 0)
                 result = begin_entry(&a, "modules", S_IFDIR | 0555, 0);
         if (result == 0)

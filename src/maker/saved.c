@@ -247,20 +247,20 @@ start_saving(int file, const struct step *machine, uint64_t until_ms)
 }
 
 static int
-start_saved(int file, const struct step *machine)
+start_saved(int file, int tap, const struct step *machine)
 {
         return lseek(file, SAVED_AT, SEEK_SET) != SAVED_AT
                        ? -errno
-                       : machine_start(machine, NULL, &(const struct machine_given){ file, -1 },
+                       : machine_start(machine, NULL, &(const struct machine_given){ file, tap },
                                        NULL);
 }
 
 int
-saved_start(const struct step *saved, int file, const struct step *machine)
+saved_start(const struct step *saved, int file, int tap, const struct step *machine)
 {
         uint64_t until_ms = clock_boot_ms() + MACHINE_READY_MS;
         int stream = saved->number == PLAN_MACHINE_SAVES ? start_saving(file, machine, until_ms)
-                                                         : start_saved(file, machine);
+                                                         : start_saved(file, tap, machine);
         int result = stream < 0 ? stream : wake(stream, until_ms);
 
         if (stream >= 0 && result < 0)

@@ -20,6 +20,10 @@ struct failure_row {
         "/dev/net/tun is missing, or this user may not open it: a virtual machine needs it", \
                 "Make it: modprobe tun; chmod 0666 /dev/net/tun. Or use `provider: container`."
 
+#define SAVE_AGAIN                                                                             \
+        "Save it again: carrel image machine NAME. Or remove it, then it boots: carrel image " \
+        "machine --remove NAME"
+
 static const struct failure_row rows[] = {
         { STEP_BIND, ESTALE, ERROR_MOUNT_UNRESOLVABLE, "changed",
           "the directory was replaced after it was checked",
@@ -110,6 +114,8 @@ static const struct failure_row rows[] = {
           "the network namespace of a virtual machine cannot be made here",
           "Run `carrel doctor`: it tries it. The list can be left empty: then there is no network "
           "at all." },
+        { STEP_JOIN, EBADMSG, ERROR_CAPABILITY_UNAVAILABLE, "machine_saved",
+          "the saved machine has no place for its network device", SAVE_AGAIN },
         { STEP_JOIN, 0, ERROR_EGRESS_UNENFORCEABLE, "machine_network",
           "the machine's kernel has no network device of virtio, or no IPv6",
           "Use the kernel of linux-image-cloud-amd64 (host file: machine_kernel). The list can be "
@@ -148,9 +154,7 @@ static const struct failure_row rows[] = {
           "Run `carrel doctor`: it starts one. `carrel plan --bundle` prints what the runtime "
           "got." },
         { STEP_MACHINE, EBADMSG, ERROR_CAPABILITY_UNAVAILABLE, "machine_saved",
-          "the machine of QEMU did not wake, or could not be saved",
-          "Save it again: carrel image machine NAME. Or remove it, then it boots: carrel image "
-          "machine --remove NAME" },
+          "the machine of QEMU did not wake, or could not be saved", SAVE_AGAIN },
         { STEP_MACHINE, 0, ERROR_CAPABILITY_UNAVAILABLE, "machine",
           "the machine of QEMU did not start",
           "`carrel plan --steps` prints how QEMU is started. Does the kernel have the modules that "

@@ -235,12 +235,16 @@ saved(const struct plan_machine *m)
 }
 
 static const char *
-network(const struct builder *b)
+network(struct builder *b)
 {
-        return plan_has_wall(b->spec, b->facts)
-                       ? "\n-netdev\ntap,id=network,fd=5\n-device\n"
-                         "virtio-net-device,netdev=network,mac=" WALL_HARDWARE_TEXT
-                       : "";
+        static const char net[] = "\n-netdev\ntap,id=network,fd=5\n-device\n"
+                                  "virtio-net-device,netdev=network,mac=" WALL_HARDWARE_TEXT,
+                          at[] = ",bus=" PLAN_MACHINE_NETWORK_AT;
+
+        if (!plan_has_wall(b->spec, b->facts))
+                return "";
+        return b->request->machine->start == PLAN_MACHINE_WAKES ? builder_text(b, "%s%s", net, at)
+                                                                : net;
 }
 
 static const char *
@@ -272,12 +276,15 @@ plan_machine_identity(struct arena *arena, const struct spec *spec, const struct
                       const struct plan_machine *machine)
 {
         struct plan_machine booting = *machine;
+        struct spec alone = *spec;
         const struct plan_request request = { .machine = &booting };
-        struct builder b = { .arena = arena, .spec = spec, .facts = facts, .request = &request };
+        struct builder b = { .arena = arena, .spec = &alone, .facts = facts, .request = &request };
         const char *text;
 
-        if (spec->mount_count > 0 || spec->egress_count > 0 || spec->wall.is_routed)
+        if (spec->mount_count > 0)
                 return NULL;
+        alone.egress_count = 0; /* the device for it comes when the machine wakes */
+        alone.wall.is_given = alone.wall.is_routed = false;
         booting.start = PLAN_MACHINE_BOOTS;
         booting.tsc_khz = 0; /* measured anew at each start */
         text = arguments(&b);
@@ -347,7 +354,9 @@ modules(struct builder *b)
 {
         const struct plan_machine *m = b->request->machine;
 
-        if (!plan_has_wall(b->spec, b->facts) || m->network[0] == '\0')
+        if (m->start == PLAN_MACHINE_BOOTS && !plan_has_wall(b->spec, b->facts))
+                return m->modules;
+        if (!m->network || m->network[0] == '\0')
                 return m->modules;
         return builder_text(b, "%s\n%s", m->modules, m->network);
 }
@@ -361,8 +370,8 @@ plan_outside(struct builder *b)
         make_directory(b, "/dev");
         (void)builder_add(b, STEP_DEVICE, "/dev/null", "harmless, and programs need it");
         (void)builder_add(b, STEP_DEVICE, "/dev/urandom", "harmless, and programs need it");
-        (void)with_text(builder_add(b, STEP_FIRST, FIRST_AT, "what the machine begins with"),
-                        modules(b));
+        with_text(builder_add(b, STEP_FIRST, FIRST_AT, "what the machine begins with"), modules(b))
+                ->number = b->request->machine->start;
         plan_disk(b);
         plan_shares(b);
         (void)builder_add(b, STEP_ENTER, "", "no path of QEMU's leads outside after this");

@@ -90,7 +90,8 @@ struct plan_machine {
         bool has_tap;     /* /dev/net/tun is there for this user */
         uint32_t tsc_khz; /* how fast the processor's time stamp counts */
         enum plan_machine_start start;
-        int saved; /* unless it boots: index of the source that is the saved machine */
+        int saved;       /* unless it boots: index of the source that is the saved machine */
+        const char *why; /* why it boots, for people; NULL: it does not, or nobody looked */
 };
 
 /* A command name that links to a program, in PLAN_RUNTIME_DIR. */
@@ -193,6 +194,13 @@ enum { PLAN_UID = 1000, PLAN_GID = 1000 };
 /* with a virtual machine: the word that starts pid 1 there, and where it mounts the disk */
 #define PLAN_MACHINE_WORD "machine"
 #define PLAN_MACHINE_DISK "/image"
+/*
+ * A saved machine has two places for devices, empty when it is saved: QEMU's transports of these
+ * numbers, at these addresses, with these interrupts (maker/slots.c). What is put there when it
+ * wakes is found by pid 1. Not transport 0: QEMU 7.2 delivers its interrupt to another line.
+ */
+#define PLAN_MACHINE_NETWORK_AT "virtio-mmio-bus.1"
+#define PLAN_MACHINE_SHARE_AT "virtio-mmio-bus.2"
 /* with that word: pid 1 sleeps when its kernel has started; it is a new program after it woke */
 #define PLAN_MACHINE_ASLEEP "asleep"
 #define PLAN_MACHINE_WOKEN "woken"

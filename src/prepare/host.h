@@ -35,6 +35,9 @@ struct prepare_host {
         const char *home, *xdg;
         /* absolute: the state directory with the volumes of all owners; borrowed; NULL: unknown */
         const char *volumes;
+        /* program_init_id() of the program that a saved machine has in it; borrowed; NULL: unknown,
+         * and no machine is saved */
+        const char *guest;
         /* real path of a directory that is empty inside each mount which contains it; NULL: none */
         const char *hidden;
         const char *state; /* real path of a daemon's state directory, which no mount may show;

@@ -69,15 +69,17 @@ make_key(const struct choice *c, struct digest *ret)
         const char *disk;
         char hex[DIGEST_HEX];
 
-        if (!text || c->sources->count > 0 || !c->request->image || !c->host->volumes)
+        if (!text || c->sources->count > 0 || !c->request->image || !c->host->volumes ||
+            !c->host->guest)
                 return false;
         digest_hex(&c->request->image->held.record.id, hex);
         disk = arena_format(c->arena, "%s/images/disks/%s", c->host->volumes, hex);
-        text = arena_format(c->arena, "%s\n%s\n", CARREL_VERSION, text);
+        text = arena_format(c->arena, "%s\n%s\n", c->host->guest, text);
         text = disk ? add_file(c->arena, text, disk) : NULL;
         text = text ? add_file(c->arena, text, m->qemu) : NULL;
         text = text ? add_file(c->arena, text, m->kernel) : NULL;
         text = add_lines(c->arena, text, m->modules);
+        text = m->network ? add_lines(c->arena, text, m->network) : text;
         if (text)
                 digest_of(text, strlen(text), ret);
         return text != NULL;
@@ -107,6 +109,29 @@ use(const struct choice *c, int fd, const char *path, enum plan_machine_start st
         own->saved = (int)sources_total(c->sources);
         *c->machine = own;
         return sources_add_layer(c->sources, fd, &(struct plan_source){ .host_path = path }, e);
+}
+
+static int
+boot(const struct choice *c, const char *why, struct error *e)
+{
+        struct plan_machine *own = arena_new(c->arena, struct plan_machine);
+
+        if (!own || !why)
+                return fail(e, ERROR_NO_MEMORY, "no memory for a machine");
+        *own = **c->machine;
+        own->why = why;
+        *c->machine = own;
+        return 0;
+}
+
+/* With what to type. */
+static const char *
+none_fits(const struct choice *c)
+{
+        return arena_format(c->arena,
+                            "none is saved for this image, size and host; to save one: carrel "
+                            "image machine %s --memory %" PRIu64 "m",
+                            c->request->spec->image, plan_machine_memory_mb(c->request->spec));
 }
 
 static int
@@ -141,11 +166,13 @@ saved_choose(struct arena *arena, const struct prepare_host *host,
 
         if (request->asked)
                 return use_asked(&c, has_key ? &key : NULL, e);
-        if (!has_key || !image_saved_open(host->volumes, &request->image->held.record.id, &key,
-                                          arena, &fd, &path, &khz))
-                return 0;
+        if (!has_key)
+                return boot(&c, "QEMU cannot save a machine with mounts", e);
+        if (!image_saved_open(host->volumes, &request->image->held.record.id, &key, arena, &fd,
+                              &path, &khz))
+                return boot(&c, none_fits(&c), e);
         if (has_speed((*machine)->tsc_khz, khz))
                 return use(&c, fd, path, PLAN_MACHINE_WAKES, e);
         (void)close(fd);
-        return 0;
+        return boot(&c, "the processor's time stamp has another speed than when it was saved", e);
 }

@@ -87,6 +87,18 @@ program_name(enum program image)
         return images[image].name;
 }
 
+#ifndef CARREL_INIT_ID
+#define CARREL_INIT_ID x
+#endif
+#define AS_TEXT(word) AS_TEXT_OF(word)
+#define AS_TEXT_OF(word) #word
+
+const char *
+program_init_id(void)
+{
+        return AS_TEXT(CARREL_INIT_ID) + 1; /* an x before it makes it a word */
+}
+
 static int
 memory_file(const char *name)
 {

@@ -23,6 +23,9 @@ enum program {
 /* "carrel-init", ... */
 const char *program_name(enum program image);
 
+/* What tells one build of carrel-init from another: its SHA-256 in hexadecimal. */
+const char *program_init_id(void);
+
 /*
  * An executable, sealed, close-on-exec descriptor of the program, at 10 or above: it cannot be
  * changed through /proc/PID/exe (A01). Errors: ERROR_BACKEND_FAILED; ERROR_CAPABILITY_UNAVAILABLE

@@ -12,8 +12,8 @@ import sys
 import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "rig"))
-from box_rig import CARREL, Inventory, Workspace, check, descendants, end, need_programs, until
-from machine_rig import Desk, need_machine, qemus, text
+from box_rig import CARREL, SWITCHES, Inventory, Workspace, check, descendants, end, has_switches, need_programs, report, until
+from machine_rig import Desk, has_tap, need_machine, qemus, text
 
 SIZE = "memory_mb: 160"
 HEAD = 4096     # src/wire/saved.h
@@ -43,11 +43,11 @@ def run(desk, *command, **words):
         return subprocess.run([CARREL, "run", "-w", ws.path, "--host", desk.host, "--json", "--", *command], env=desk.env, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
 
 
-def starts(desk, **words):
-    """How the plan starts the machine: 'saved' or 'boots'."""
+def starts(desk, program=CARREL, **words):
+    """How the plan of this program starts the machine: 'saved' or 'boots'."""
     with Workspace(text(**{"limits": SIZE, **words})) as ws:
-        done = subprocess.run([CARREL, "plan", "-w", ws.path, "--host", desk.host, "--json", "--steps"], env=desk.env, capture_output=True, text=True, check=True)
-        told = subprocess.run([CARREL, "plan", "-w", ws.path, "--host", desk.host], env=desk.env, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=True).stdout
+        done = subprocess.run([program, "plan", "-w", ws.path, "--host", desk.host, "--json", "--steps"], env=desk.env, capture_output=True, text=True, check=True)
+        told = subprocess.run([program, "plan", "-w", ws.path, "--host", desk.host], env=desk.env, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=True).stdout
     how = "saved" if "saved" in [step["step"] for step in json.loads(done.stdout)["steps"]] else "boots"
     return how if {"saved": "starts with a saved machine", "boots": "boots its machine"}[how] in told else told
 
@@ -71,11 +71,31 @@ def which(desk):
           len(machines(desk)) == 1 and not half_done(desk), done.returncode, done.stdout, done.stderr, machines(desk))
     check("it is closed to others, and nobody writes to it", [os.stat(path).st_mode & 0o777 for path in machines(desk)] == [0o400])
     check("a sandbox of the same size starts with it", starts(desk) == "saved")
+    if has_switches():
+        check("with another build of the same version a machine boots", starts(desk, program=SWITCHES) == "boots")
     rows = (("another size", {"limits": "memory_mb: 192"}), ("another number of processors", {"carrel": "limits: {cpu_millicores: 2000}"} if (os.cpu_count() or 1) > 1 else None),
             ("mounts", {"more": "mounts: [{source: workspace, at: /workspace}]\n"}))
     for name, words in rows:
         if words:
             check("a machine with %s boots" % name, starts(desk, **words) == "boots")
+
+
+NETWORK = {"more": "network: {egress: [example.com]}\n"}
+
+
+def devices(desk):
+    """What is shown inside, whose only device besides is the loopback."""
+    got = outcome(run(desk, "cat", "/proc/net/dev"))
+    check("without network.egress the saved machine has no device for it", shown(got) == ["lo"], got)
+    if not has_tap():
+        return report("network.egress of a saved machine", skip="this user may not open /dev/net/tun; test/cli/microvm_test.py has the refusal")
+    check("a sandbox with network.egress starts with it", starts(desk, **NETWORK) == "saved")
+    got = outcome(run(desk, "cat", "/proc/net/dev", **NETWORK))
+    check("  and has one device", shown(got) == ["eth0", "lo"], got)
+
+
+def shown(got):
+    return sorted(line.split(":")[0].strip() for line in got.get("stdout", "").splitlines() if ":" in line)
 
 
 def outcome(done):
@@ -141,6 +161,7 @@ def main():
         killed(desk)
         which(desk)
         unique(desk)
+        devices(desk)
         damaged(desk)
         removed(desk)
     left = inventory.left()

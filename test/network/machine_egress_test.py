@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""machine_egress_test - network.egress of a virtual machine: one machine, and in it what is listed, the same refusals as in a
+"""machine_egress_test - network.egress of a virtual machine that was saved (kinds_test.py has one that boots): one machine, and in it what is listed, the same refusals as in a
 sandbox of provider local, attacks that find their way without a gate, what is recorded and metered, a list that changes, and a
 gate that is killed.
 
@@ -26,7 +26,7 @@ from egress_test import World, carrel
 from gate_rig import PRELUDE, Names, Origin, enter
 from image_rig import image_import, python_image
 from kinds_rig import host_file
-from machine_rig import has_tap, make_disk, need_machine, qemus
+from machine_rig import has_tap, make_disk, need_machine, qemus, save_machine
 
 OWN, OWN6 = "203.1.113.7", "2a00:1234::7"              # not special: stand for this host's own addresses
 LONG_MS = 1200000
@@ -273,9 +273,13 @@ def main():
         image_import(CARREL, state, python_image().layout(os.path.join(top, "layout")), "python:1")
         make_disk(state, "python:1")
         rules = {k: v for k, v in egress_test.HOST.items() if k != "providers"}
-        with Daemon("--host", host_file(top, **rules), state=state) as d:
+        host = host_file(top, **rules)
+        save_machine(state, host, "python:1", "320m")
+        with Daemon("--host", host, state=state) as d:
             box = d.create(manifest=MACHINE)
             inside = Inside(d, box)
+            info = d.must("GET", "/v1/sandboxes/" + box)
+            check("it starts with a saved machine", (info.get("machine_start"), info.get("machine_why")) == ("saved", None), info)
             told(d, inside)             # first: a sandbox keeps its first refusals alone
             reaches(inside, world)
             sealed()

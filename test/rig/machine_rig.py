@@ -68,6 +68,12 @@ def make_disk(state, name="box:1"):
     return subprocess.run([CARREL, "image", "disk", name], env={**os.environ, "CARREL_STATE": state}, stdin=subprocess.DEVNULL, check=True, capture_output=True, text=True)
 
 
+def save_machine(state, host, name, memory):
+    """Later sandboxes with this image and size start with it."""
+    subprocess.run([CARREL, "image", "machine", name, "--host", host, "--memory", memory], env={**os.environ, "CARREL_STATE": state}, stdin=subprocess.DEVNULL,
+                   check=True, capture_output=True, text=True)
+
+
 class Desk:
     """A state directory with the image box:1, and a host file that names the kernel."""
 

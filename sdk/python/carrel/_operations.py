@@ -667,6 +667,10 @@ class SandboxInfo(Answer):
     """Why `provider: auto` became its provider. Absent if the manifest names one."""
     tier: Optional[str] = None
     """Isolation tier of its provider: T1 to T4."""
+    machine_start: Optional[str] = None
+    """How its virtual machine starts: saved (from a saved machine) or booted. Absent without one."""
+    machine_why: Optional[str] = None
+    """Why its virtual machine boots."""
     image: Optional[str] = None
     """The image whose files are its root, by digest: NAME@sha256:HEX. Absent for the programs of the host."""
     runtime: Optional[str] = None

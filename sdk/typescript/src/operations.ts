@@ -28,6 +28,10 @@ export interface SandboxEntry {
         chosen?: string;
         /** Isolation tier of its provider: T1 to T4. */
         tier?: string;
+        /** How its virtual machine starts: saved (from a saved machine) or booted. Absent without one. */
+        machine_start?: string;
+        /** Why its virtual machine boots. */
+        machine_why?: string;
         /** The image whose files are its root, by digest: NAME@sha256:HEX. Absent for the programs of the host. */
         image?: string;
         /** A template: python3, python3.11, node24, ... */
