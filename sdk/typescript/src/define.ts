@@ -170,7 +170,8 @@ class Packer {
                 if (!Number.isFinite(value))
                         this.refuse('json', `${value} is no number of JSON`);
                 const is_int = Number.isInteger(value) && Math.abs(value) < MOST_INT && /^-?\d+$/.test(String(value));
-                this.put(is_int ? KIND.int : KIND.float, key, String(value), value);
+                /* an integer is written in digits, as in a file, also one beyond 1e21 */
+                this.put(is_int ? KIND.int : KIND.float, key, Number.isInteger(value) ? String(BigInt(value)) : String(value), value);
         }
 
         private children(value: object, key: string | null): void {
