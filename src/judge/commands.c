@@ -187,6 +187,12 @@ read_write(struct reading *r, const struct node *n)
 }
 
 static int
+read_scripts(struct reading *r, const struct node *n)
+{
+        return read_verdict(r, n, true, &r->rules->on_script);
+}
+
+static int
 read_validators(struct reading *r, const struct node *n)
 {
         return validator_read(r->arena, n, &r->rules->validators, r->e);
@@ -231,6 +237,7 @@ static const struct {
         { "tools", read_tools },
         { "unresolved", read_doubt },
         { "writes", read_write },
+        { "scripts", read_scripts },
         { "validators", read_validators },
 };
 
@@ -248,12 +255,13 @@ command_rules_read(struct arena *arena, const struct node *root, struct command_
                    struct error *e)
 {
         struct reading r = { arena, ret, e };
-        const struct node *writes;
+        const struct node *writes, *scripts;
 
         *ret = (struct command_rules){ .on_doubt = COMMAND_DENY };
         if (root->kind != NODE_MAP)
                 return wrong(&r, root, "policy", "type", "expected a map");
         writes = node_find(root, "writes");
+        scripts = node_find(root, "scripts");
         node_each(member, root)
         {
                 if (read_member(&r, member) < 0)
@@ -261,6 +269,8 @@ command_rules_read(struct arena *arena, const struct node *root, struct command_
         }
         if (!writes)
                 ret->on_write = ret->on_doubt;
+        if (!scripts)
+                ret->on_script = ret->on_doubt;
         return 0;
 }
 
@@ -394,6 +404,34 @@ find_denied(const struct judging *j, const struct shell_action *a)
         return NULL;
 }
 
+/* What a shell reads from its standard input has the name of the shell, or "-". */
+static bool
+is_input(const char *word)
+{
+        static const char *const words[] = { "-", "sh", "bash", "dash" };
+
+        for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+                if (strcmp(base_name(word), words[i]) == 0)
+                        return true;
+        return strncmp(word, "/dev/", 5) == 0 || strncmp(word, "/proc/", 6) == 0;
+}
+
+bool
+command_is_script(enum shell_doubt doubt, const char *written)
+{
+        if (written[0] == '\0' || is_input(written))
+                return false;
+        return doubt == SHELL_SCRIPT || (doubt == SHELL_UNKNOWN && strchr(written, '/'));
+}
+
+static enum command_verdict
+doubt_verdict(const struct command_rules *rules, const struct shell_action *a)
+{
+        if (a->doubt == SHELL_WRITES)
+                return rules->on_write;
+        return command_is_script(a->doubt, a->written) ? rules->on_script : rules->on_doubt;
+}
+
 static struct command_finding
 judge_one(const struct judging *j, const struct shell_action *a)
 {
@@ -405,8 +443,7 @@ judge_one(const struct judging *j, const struct shell_action *a)
         if (entry)
                 return (struct command_finding){ COMMAND_DENY, "disallowed", entry };
         if (a->doubt != SHELL_NO_DOUBT)
-                return (struct command_finding){ a->doubt == SHELL_WRITES ? j->rules->on_write
-                                                                          : j->rules->on_doubt,
+                return (struct command_finding){ doubt_verdict(j->rules, a),
                                                  shell_doubt_word(a->doubt), NULL };
         if (a->is_carrier)
                 return (struct command_finding){ COMMAND_ALLOW, "carrier", NULL };

@@ -22,10 +22,11 @@ enum command_verdict { COMMAND_ALLOW, COMMAND_ASK, COMMAND_DENY };
 
 struct command_rules {
         struct spec_names allow, deny, disallowed, require_sandbox;
-        bool has_allow;                /* without it, each program that is not denied is allowed */
-        bool requires_all;             /* requireSandbox: "*" */
-        enum command_verdict on_doubt; /* of what is not known before it runs; default: deny */
-        enum command_verdict on_write; /* of the shell's output redirections; default: on_doubt */
+        bool has_allow;                 /* without it, each program that is not denied is allowed */
+        bool requires_all;              /* requireSandbox: "*" */
+        enum command_verdict on_doubt;  /* of what is not known before it runs; default: deny */
+        enum command_verdict on_write;  /* of the shell's output redirections; default: on_doubt */
+        enum command_verdict on_script; /* of files that commands can write; default: on_doubt */
         struct spec_names tools_allow, tools_deny;
         bool has_tools_allow; /* without it, each tool that is not denied is allowed */
         struct validators validators;
@@ -49,6 +50,12 @@ struct command_finding {
  */
 int command_rules_read(struct arena *arena, const struct node *root, struct command_rules *ret,
                        struct error *e);
+
+/*
+ * Is this doubt about a file that commands can write, which `scripts` decides? `written` is the
+ * word of the command; what a shell reads from its standard input is no such file.
+ */
+bool command_is_script(enum shell_doubt doubt, const char *written);
 
 /* The host's facts about files: are these two names or paths the same file? */
 typedef bool command_same(void *context, const char *one, const char *other);

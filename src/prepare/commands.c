@@ -211,10 +211,13 @@ prepare_reason_meaning(const char *reason)
 
 /* The field that decided, as it is written in these rules. */
 static const char *
-field_of(const struct list_of *list, const char *reason)
+field_of(const struct list_of *list, const struct judge_action *a)
 {
-        const struct reason_row *row = reason_row(reason);
-        const char *field = row && row->field[0] != '\0' ? row->field : "unresolved";
+        const struct reason_row *row = reason_row(a->reason);
+        const char *field = row && row->field[0] != '\0' ? row->field
+                            : command_is_script(shell_doubt_find(a->reason), a->written)
+                                    ? "scripts"
+                                    : "unresolved";
 
         return strcmp(field, "allow") == 0 && !node_find(list->rules, field)
                        ? "executables_allowlist"
@@ -259,6 +262,12 @@ hint_refusal(struct error *e, const struct list_of *list, const struct judge_act
                            "allow` to %s: mounts decide which can be written. docs/POLICY.md."
                            " " AGENTSKIT,
                            list->name);
+        else if (strcmp(field, "scripts") == 0)
+                error_hint(e,
+                           "Nothing was started. %s To let commands run files that they can write "
+                           "(sh FILE, ./run.sh, .venv/bin/python), add `scripts: allow` to %s: "
+                           "rules do not see what such a file starts. docs/POLICY.md. " AGENTSKIT,
+                           help, list->name);
         else if (strcmp(field, "unresolved") == 0)
                 error_hint(e,
                            "Nothing was started. %s%s a person decide what is not known: "
@@ -288,7 +297,7 @@ prepare_refuse(const struct spec *spec, const struct host_rules *rules, const st
         if (!a)
                 return judge_fail(e, "carrel-judge gives no reason");
         list = list_at(spec, rules, a->list);
-        field = field_of(&list, a->reason);
+        field = field_of(&list, a);
         place = place_of(&list, field, a->entry);
         (void)snprintf(path, sizeof path, "%s/%s", list.path, field);
         (void)fail_at(e, ERROR_POLICY_DENIED, path, is_asked ? "approval_required" : a->reason,

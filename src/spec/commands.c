@@ -98,6 +98,12 @@ static const struct field rows[] = {
           .choices = write_choices,
           .offset = FIELD_NOWHERE,
           .help = "Output that the shell itself writes to a file. Default: as unresolved." },
+        { .name = "scripts",
+          .kind = FIELD_CHOICE,
+          .choices = write_choices,
+          .offset = FIELD_NOWHERE,
+          .help = "Files that commands can write, run as programs: sh FILE, ./run.sh, "
+                  ".venv/bin/python. Default: as unresolved." },
         { .name = "requireSandbox",
           .kind = FIELD_ONE_OF,
           .members = &tools_forms,

@@ -307,8 +307,25 @@ def daemon():
         check("cp -r is what it is elsewhere", done.returncode == 0 and got.stdout == "x", done.stderr, got.stderr)
 
 
+def scripts():
+    """Under rules: a file of the workspace, with the line of the hint and without it."""
+    with Workspace() as ws:
+        ws.write("run.sh", "#!/bin/sh\necho ran\n", 0o755)
+        for argv in (["sh", "run.sh"], ["./run.sh"]):
+            ws.write("SANDBOX.md", manifest(carrel="commands: {allow: [sh]}"))
+            done = carrel(ws, "run", "--json", "--", *argv)
+            error = json.loads(done.stdout)["error"]
+            check("%s under rules is denied, with the line that permits it" % " ".join(argv), error["path"] == "metadata/carrel/commands/scripts" and "`scripts: allow`" in error["hint"], done.stdout)
+            ws.write("SANDBOX.md", manifest(carrel="commands: {allow: [sh], scripts: allow}"))
+            done = carrel(ws, "run", "--", *argv)
+            check("  and runs with it", done.returncode == 0 and done.stdout == "ran\n", done)
+        done = carrel(ws, "run", "--", "sh", "-c", "echo echo ran | sh")
+        check("  what a shell reads from its input does not", done.returncode == 126 and "metadata.carrel.commands" in done.stderr, done)
+
+
 need_programs()
 manifests()
+scripts()
 commands()
 options()
 helps()

@@ -259,6 +259,9 @@ def main():
             tools(d, workspace)
             limits(d, workspace)
             many(d, workspace, box)
+            loose = d.create(workspace=workspace, manifest=manifest({**RULES, "scripts": "allow"}), start=True)
+            got = [ask(d, loose, ["./missing", "victim"]), ask(d, box, ["./missing", "victim"])]
+            check("scripts: allow starts a file of the workspace; without it it is denied", not is_denied(got[0]) and is_denied(got[1], "unknown_program"), got)
             free = d.create(workspace=workspace, manifest=manifest(None), start=True)
             got = ask(d, free, ["wc", "/dev/null"])
             check("without rules nothing is judged", got.status < 300, got)
