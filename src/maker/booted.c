@@ -171,7 +171,7 @@ forget(const struct box *box)
                         (void)close(fds[i]);
 }
 
-/* A machine that woke has a device for it since then, which nobody told the kernel of. */
+/* A machine that woke has a device for it that its kernel has not looked for yet. */
 static int
 find_device(const struct step *s, bool is_woken)
 {
