@@ -96,7 +96,7 @@ start_error_read(struct error *e, const struct wire_exec_failed *failed, const c
                 return directory(e, sys, cwd ? cwd : "");
         if (failed->stage == WIRE_STAGE_PREPARE && sys == EOPNOTSUPP) {
                 (void)fail_at(e, ERROR_CAPABILITY_UNAVAILABLE, "tty", "elsewhere",
-                              "starting %.200s: a command elsewhere has no terminal", shown);
+                              "starting %.200s: its provider has no terminals", shown);
                 error_hint(e, "Run it without one (without -t, tty: false).");
                 return -1;
         }

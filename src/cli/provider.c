@@ -176,6 +176,12 @@ step_two_at_once(struct trial *t)
 }
 
 static bool
+second_started(const struct trial *t)
+{
+        return t->asked[1].is_started || t->asked[1].has_ended;
+}
+
+static bool
 second_ended(const struct trial *t)
 {
         return t->asked[1].has_ended;
@@ -244,6 +250,82 @@ step_signal(struct trial *t)
         trial_about(t, 0, "signal", "signal", SIGTERM);
         return trial_wait(t, first_ended) && t->asked[0].end == BRIDGE_EXITED &&
                t->asked[0].signal == SIGTERM;
+}
+
+static bool
+shows_first_size(const struct trial *t)
+{
+        return trial_shows(t, 0, "33 77") || t->asked[0].has_ended;
+}
+
+static bool
+shows_second_size(const struct trial *t)
+{
+        return trial_shows(t, 0, "44 88") || t->asked[0].has_ended;
+}
+
+/* The size is polled, so that the order of a signal and of input does not count. */
+static bool
+step_terminal(struct trial *t)
+{
+        trial_terminal(t, 0,
+                       "[ -t 0 ] && [ -t 1 ] && [ -t 2 ] || exit 4; stty size; "
+                       "while [ \"$(stty size)\" = '33 77' ]; do sleep 0.1; done; stty size; "
+                       "read word; echo \"got-$word\"; exit 5",
+                       33, 77);
+        if (!trial_wait(t, shows_first_size) || t->asked[0].has_ended)
+                return false;
+        trial_resize(t, 0, 44, 88);
+        if (!trial_wait(t, shows_second_size) || t->asked[0].has_ended)
+                return false;
+        trial_input(t, 0, "word\n");
+        return exited(t, 5) && trial_shows(t, 0, "got-word") && t->asked[0].out[1].len == 0;
+}
+
+static bool
+has_echoed(const struct trial *t)
+{
+        return t->asked[1].out[0].len > 0 || t->asked[1].has_ended;
+}
+
+/* Request 1 runs across requests of index 0, whose answers are its own. */
+static bool
+ask_beside(struct trial *t, const char *kind)
+{
+        struct json_writer w;
+
+        t->asked[0] = (struct asked){ .size = -1, .alive = -1 };
+        t->asked[0].id = bridge_session_open(&t->provider.session, 0);
+        json_init(&w, false);
+        bridge_begin(&w, kind, t->asked[0].id);
+        json_member_text(&w, "sandbox", t->sandbox);
+        trial_send(t, &w);
+        return replied(t);
+}
+
+/* Of a program that is paused, nothing comes for a tenth of the longest wait for an answer. Without
+ * input, only the answers count. */
+static bool
+step_pause(struct trial *t)
+{
+        bool has_input = (t->provider.session.abilities & 1u << BRIDGE_CAN_STDIN) != 0, is_quiet;
+        uint64_t step_ms = t->step_ms;
+
+        trial_forget(t);
+        trial_command(t, 1, "cat");
+        if (!trial_wait(t, second_started) || t->asked[1].has_ended || !ask_beside(t, "pause"))
+                return false;
+        if (!has_input)
+                return ask_beside(t, "resume") && trial_wait(t, second_ended);
+        trial_input(t, 1, "word\n");
+        t->step_ms = step_ms / 10;
+        is_quiet = !trial_wait(t, has_echoed);
+        t->step_ms = step_ms;
+        if (!is_quiet || t->is_broken || !ask_beside(t, "resume") || !trial_wait(t, has_echoed) ||
+            !trial_printed(t, 1, 0, "word\n"))
+                return false;
+        trial_about(t, 1, "stdinEnd", NULL, 0);
+        return trial_wait(t, second_ended) && t->asked[1].status == 0;
 }
 
 static bool
@@ -407,6 +489,8 @@ static const struct step steps[] = {
         { "cancel ends a command with SIGKILL or cancelled", step_cancel, -1 },
         { "standard input arrives, is credited, and ends", step_input, BRIDGE_CAN_STDIN },
         { "a signal ends a command", step_signal, BRIDGE_CAN_SIGNALS },
+        { "a command has a terminal, which changes its size", step_terminal, BRIDGE_CAN_TERMINAL },
+        { "pause stops commands, and resume continues them", step_pause, BRIDGE_CAN_PAUSE },
         { "files are written, continued and read", step_files, BRIDGE_CAN_FILES },
         { "a file that does not exist is reported", step_no_file, BRIDGE_CAN_FILES },
         { "directories are made, renamed, listed and removed", step_directories,

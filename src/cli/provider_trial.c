@@ -146,26 +146,70 @@ trial_send(struct trial *t, struct json_writer *w)
         json_fini(w);
 }
 
+static void
+begin_command(struct trial *t, size_t n, struct json_writer *w, const char *line)
+{
+        trial_begin(t, n, w, "runCommand");
+        json_key(w, "argv");
+        json_open_list(w);
+        json_text(w, "/bin/sh");
+        json_text(w, "-c");
+        json_text(w, line);
+        json_text(w, "sh");
+        json_text(w, "two  words; $HOME 'quoted' \"twice\" \\");
+        json_close_list(w);
+        json_key(w, "env");
+        json_open_map(w);
+        json_member_text(w, "CARREL_TRIAL", "a b $c 'd'");
+        json_close_map(w);
+}
+
 void
 trial_command(struct trial *t, size_t n, const char *line)
 {
         struct json_writer w;
 
-        trial_begin(t, n, &w, "runCommand");
-        json_key(&w, "argv");
-        json_open_list(&w);
-        json_text(&w, "/bin/sh");
-        json_text(&w, "-c");
-        json_text(&w, line);
-        json_text(&w, "sh");
-        json_text(&w, "two  words; $HOME 'quoted' \"twice\" \\");
-        json_close_list(&w);
-        json_key(&w, "env");
-        json_open_map(&w);
-        json_member_text(&w, "CARREL_TRIAL", "a b $c 'd'");
-        json_close_map(&w);
+        begin_command(t, n, &w, line);
         json_member_bool(&w, "stdin",
                          (t->provider.session.abilities & 1u << BRIDGE_CAN_STDIN) != 0);
+        trial_send(t, &w);
+}
+
+void
+trial_terminal(struct trial *t, size_t n, const char *line, int rows, int columns)
+{
+        struct json_writer w;
+
+        begin_command(t, n, &w, line);
+        json_member_bool(&w, "stdin", true);
+        json_key(&w, "terminal");
+        json_open_map(&w);
+        json_member_int(&w, "rows", rows);
+        json_member_int(&w, "columns", columns);
+        json_close_map(&w);
+        trial_send(t, &w);
+}
+
+void
+trial_resize(struct trial *t, size_t n, int rows, int columns)
+{
+        struct json_writer w;
+
+        json_init(&w, false);
+        bridge_begin(&w, "resize", t->asked[n].id);
+        json_member_int(&w, "rows", rows);
+        json_member_int(&w, "columns", columns);
+        trial_send(t, &w);
+}
+
+void
+trial_input(struct trial *t, size_t n, const char *text)
+{
+        struct json_writer w;
+
+        json_init(&w, false);
+        bridge_begin(&w, "stdin", t->asked[n].id);
+        bridge_member_data(&w, "data", text, strlen(text));
         trial_send(t, &w);
 }
 
@@ -200,6 +244,14 @@ trial_wait(struct trial *t, bool (*is_met)(const struct trial *t))
                 loop_turn(t->loop);
         loop_timer_remove(&t->clock);
         return !t->is_broken && is_met(t);
+}
+
+bool
+trial_shows(const struct trial *t, size_t n, const char *text)
+{
+        const struct bytes *b = &t->asked[n].out[0];
+
+        return b->len > 0 && memmem(b->at + b->first, b->len, text, strlen(text)) != NULL;
 }
 
 bool

@@ -45,12 +45,19 @@ void trial_send(struct trial *t, struct json_writer *w);
 
 /* A command for /bin/sh. */
 void trial_command(struct trial *t, size_t n, const char *line);
+/* The same with a terminal; its size; input of a command. */
+void trial_terminal(struct trial *t, size_t n, const char *line, int rows, int columns);
+void trial_resize(struct trial *t, size_t n, int rows, int columns);
+void trial_input(struct trial *t, size_t n, const char *text);
 /* A message about request `n`, with a number. */
 void trial_about(struct trial *t, size_t n, const char *kind, const char *member, int64_t value);
 void trial_forget(struct trial *t);
 
 /* Waits until `is_met` says so; false: it broke the protocol, or the time is over. */
 bool trial_wait(struct trial *t, bool (*is_met)(const struct trial *t));
+
+/* Is this in the output of request `n`? */
+bool trial_shows(const struct trial *t, size_t n, const char *text);
 
 /* Did output `which` of request `n` consist of exactly this? */
 bool trial_printed(const struct trial *t, size_t n, unsigned which, const char *text);

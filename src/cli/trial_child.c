@@ -91,7 +91,7 @@ static int
 hear(const struct trial_child *c, int fd, char *words, size_t room)
 {
         uint64_t begun = clock_boot_ms(), end = begun + c->deadline_ms, now = begun;
-        char rest[256];
+        char rest[256] = "";
         bool is_shown = false;
         size_t used = 0;
         ssize_t got = -1;

@@ -635,9 +635,6 @@ op_exec(struct call *c, struct error *e)
                                "the sandbox %s is read_only, so no command may run", s->id),
                        CALL_FAILED;
         state = sandbox_judge(s, e) < 0 ? CALL_FAILED : sandbox_need_box(s, c, e);
-        if (state == CALL_DONE && record_get_bool(&c->record, FIELD_TTY, 0) &&
-            sandbox_check_here(s, "tty", "terminal", e) < 0)
-                state = CALL_FAILED;
         if (state != CALL_DONE)
                 return state;
         known = exec_find_key(c, s, e);

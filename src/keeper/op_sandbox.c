@@ -154,8 +154,6 @@ op_pause(struct call *c, struct error *e)
         if (s->state == SANDBOX_PAUSED && !s->was_freezing)
                 return answer(c, s);
         state = s->state == SANDBOX_PAUSED ? CALL_DONE : sandbox_need_box(s, c, e);
-        if (state == CALL_DONE && sandbox_check_here(s, "", "pause", e) < 0)
-                state = CALL_FAILED;
         if (state != CALL_DONE)
                 return state;
         if (sandbox_freeze(s, true, e) < 0)

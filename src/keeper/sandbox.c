@@ -402,7 +402,8 @@ sandbox_box_frozen(struct sandbox *s, bool is_frozen, int sys)
                         &e, sys == ENOTSUP ? ERROR_CAPABILITY_UNAVAILABLE : ERROR_BACKEND_FAILED,
                         sys, is_frozen ? "freezing the sandbox %s" : "thawing the sandbox %s",
                         s->id);
-                if (sys == ENOTSUP)
+                /* the provider's program has said so, if it is elsewhere */
+                if (sys == ENOTSUP && sandbox_check_here(s, "", "pause", &e) == 0)
                         error_hint(&e, "Pausing needs the cgroup freezer: run the daemon as root, "
                                        "or where cgroup v2 is delegated to its user.");
                 calls_fail(l, &e);

@@ -85,6 +85,7 @@ host_program_bound(const struct node *n, struct host_ability *can)
                                       .egress = node_find(n, "egress") ? said.egress
                                                                        : HOST_EGRESS_NONE,
                                       .is_isolated = said.is_isolated,
+                                      .can_pause = said.can_pause && node_find(n, "pause"),
                                       .caps_time = said.caps_time,
                                       .caps_output = said.caps_output };
         can->caps_memory = said.caps_memory && node_find(n, "memory");

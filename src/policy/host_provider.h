@@ -92,7 +92,7 @@ int host_program_read(struct arena *arena, const struct node *n, const char *pat
 /*
  * Takes away from `can` what the registration `n` of a provider with a program does not say: there
  * nothing is assumed, and no egress means none. Time and output are this machine's to enforce;
- * mounts and pauses are not possible.
+ * mounts are not possible.
  */
 void host_program_bound(const struct node *n, struct host_ability *can);
 

@@ -149,9 +149,9 @@ static const struct field_set daytona_set = { FIELD_SET(daytona_rows),
 static const struct field_set blaxel_set = { FIELD_SET(blaxel_rows), .code = ERROR_CONFIG_INVALID };
 
 /* Where a program of the host file makes the sandbox: what the host file says that it can. */
-#define ELSEWHERE                                                                             \
-        (PROVIDER_ISOLATES | PROVIDER_TIME | PROVIDER_MEMORY | PROVIDER_CPU |                 \
-         PROVIDER_MILLICORES | PROVIDER_PIDS | PROVIDER_FILES | PROVIDER_IO | PROVIDER_DISK | \
+#define ELSEWHERE                                                                               \
+        (PROVIDER_ISOLATES | PROVIDER_PAUSES | PROVIDER_TIME | PROVIDER_MEMORY | PROVIDER_CPU | \
+         PROVIDER_MILLICORES | PROVIDER_PIDS | PROVIDER_FILES | PROVIDER_IO | PROVIDER_DISK |   \
          PROVIDER_OUTPUT | PROVIDER_EGRESS)
 
 #define MASTRA(id, settings, destroyed_on, sentence)                                        \

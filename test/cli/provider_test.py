@@ -10,7 +10,7 @@ import tempfile
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "rig"))
 from box_rig import CARREL, HERE, PATIENCE, SLOW, TREE, check, end, report, side_by_side
 
-LIAR, SSH = os.path.join(HERE, "bridge_liar.py"), os.path.join(HERE, "bridge_ssh")
+LIAR, SSH, STAND_IN = os.path.join(HERE, "bridge_liar.py"), os.path.join(HERE, "bridge_ssh"), os.path.join(HERE, "bridge_stand_in.py")
 EXAMPLE = os.path.join(TREE, "examples", "provider-ssh", "provider.py")
 BROKEN = (  # mode, what is named
     ("version", "version"), ("boasts", "range"), ("greets-twice", "greeted_twice"), ("unknown", "unknown_kind"), ("unasked", "unasked"),
@@ -20,7 +20,7 @@ BROKEN = (  # mode, what is named
 FALSE = (  # mode, the only step that fails, what is said of it
     ("dead", 3, "something else"), ("finds-another", 4, "something else"), ("mixes", 5, "something else"), ("hangs", 5, "hang"), ("splits", 6, "something else"),
     ("finds-all", 7, "something else"), ("one-by-one", 8, "hang"), ("loses", 9, "hang"), ("ignores-cancel", 10, "hang"), ("takes-unsaid", 11, "something else"),
-    ("ignores-signals", 12, "hang"), ("overwrites", 13, "something else"), ("invents", 14, "something else"), ("agrees", 17, "something else"), ("survives", 18, "something else"),
+    ("ignores-signals", 12, "hang"), ("overwrites", 15, "something else"), ("invents", 16, "something else"), ("agrees", 19, "something else"), ("survives", 20, "something else"),
 )
 
 
@@ -31,7 +31,7 @@ def run(*program, words=()):
 def example():
     ran = run(sys.executable, EXAMPLE, "--ssh", SSH, "here")
     lines = ran.stdout.splitlines()
-    check("the example over ssh passes every step", ran.returncode == 0 and len([x for x in lines if x.startswith("ok ")]) == 19, ran.stdout, ran.stderr)
+    check("the example over ssh passes every step", ran.returncode == 0 and len([x for x in lines if x.startswith("ok ")]) == 21, ran.stdout, ran.stderr)
     check("directories are among them", any("directories are made" in x and "SKIP" not in x for x in lines), ran.stdout)
     check("what it cannot do is skipped by name", [x for x in lines if "# SKIP" in x and ("connect" in x or "url" in x)] != [], ran.stdout)
     with open(EXAMPLE, encoding="utf-8") as f:
@@ -52,11 +52,14 @@ def schema():
         ran = run(sys.executable, LIAR, "records", os.path.join(top, "session"))
         with open(os.path.join(top, "session"), encoding="utf-8") as f:
             said = [json.loads(line) for line in f]
+        more = run(sys.executable, STAND_IN, "records", os.path.join(top, "more"))
+        with open(os.path.join(top, "more"), encoding="utf-8") as f:
+            said += [json.loads(line) for line in f]
     asked = [m for m in said if m["kind"] != "levitate"]
     wrong = [m for m in asked if not judge.is_valid(m)]
     kinds = {m["kind"] for m in said}
-    wanted = {"hello", "create", "isAlive", "kill", "runCommand", "stdin", "stdinEnd", "signal", "cancel", "credit", "writeFile", "readFile", "reply", "error", "started", "output", "exited"}
-    check("every message of a session is of the schema", ran.returncode == 0 and not wrong, wrong[:3], ran.stdout)
+    wanted = {"hello", "create", "isAlive", "kill", "runCommand", "stdin", "stdinEnd", "signal", "cancel", "credit", "writeFile", "readFile", "reply", "error", "started", "output", "exited", "resize", "pause", "resume"}
+    check("every message of a session is of the schema", (ran.returncode, more.returncode) == (0, 0) and not wrong, wrong[:3], ran.stdout)
     check("and every kind but connect and getUrl is in it", wanted <= kinds, wanted - kinds)
     check("what is not of the protocol is not of the schema", not judge.is_valid({"kind": "levitate", "id": 1}) and not judge.is_valid({"kind": "started", "id": 1, "pid": 2}))
 
@@ -79,13 +82,24 @@ def false():
             done.result()
 
 
+def abilities():
+    """A terminal and a pause, by the stand-in; each mode of it fails one step."""
+    ran = run(sys.executable, STAND_IN)
+    passed = [line for line in ran.stdout.splitlines() if line.startswith("ok ")]
+    check("a program with a terminal and a pause passes every step", ran.returncode == 0 and len(passed) == 21 and len([x for x in passed if "SKIP" in x]) == 2, ran.stdout, ran.stderr)
+    for mode, number, words in (("runs-on", 14, ("--timeout", "%ds" % (100 * SLOW))), ("fixed", 13, ("--timeout", "%ds" % (15 * SLOW)))):
+        ran = run(sys.executable, STAND_IN, mode, words=words)
+        failed = [line.split()[2] for line in ran.stdout.splitlines() if line.startswith("not ok")]
+        check("an ability that is not there fails its step: " + mode, ran.returncode == 1 and failed == [str(number)], ran.stdout, ran.stderr)
+
+
 def quiet():
     ran = run(sys.executable, LIAR, "silent", words=("--timeout", "%ds" % (3 * SLOW)))
     check("a program that does not greet", ran.returncode == 1 and "# hang" in ran.stdout and "not ok 1 " in ran.stdout, ran.stdout)
     ran = run(sys.executable, LIAR, "lies")
-    check("an ability that it does not have", ran.returncode == 1 and "not ok 16 " in ran.stdout and "unsupported" in ran.stdout, ran.stdout)
+    check("an ability that it does not have", ran.returncode == 1 and "not ok 18 " in ran.stdout and "unsupported" in ran.stdout, ran.stdout)
     ran = run(sys.executable, LIAR, "stays", words=("--timeout", "%ds" % (10 * SLOW)))
-    check("a program that stays when its input ends", ran.returncode == 1 and "not ok 19 " in ran.stdout and ran.stdout.count("not ok") == 1, ran.stdout)
+    check("a program that stays when its input ends", ran.returncode == 1 and "not ok 21 " in ran.stdout and ran.stdout.count("not ok") == 1, ran.stdout)
     ran = run(sys.executable, LIAR, "no-create")
     check("a program that makes no sandbox", ran.returncode == 1 and "auth: the key is not valid" in ran.stdout and "Bail out! without a sandbox" in ran.stdout, ran.stdout)
 
@@ -99,5 +113,5 @@ def words():
     check("config is an object", ran.returncode != 0 and "--config" in ran.stderr, ran.stderr)
 
 
-side_by_side(example, schema, broken, false, quiet, words)
+side_by_side(example, schema, broken, false, abilities, quiet, words)
 end()

@@ -16,6 +16,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
@@ -39,6 +40,8 @@ struct bridge {
         struct job *jobs;
         int program, socket, far; /* far: the end of carrel-bridge, until it has it */
         unsigned is_running, is_ending, is_gone;
+        unsigned is_pausing, is_paused; /* asked for, and not answered; answered */
+        unsigned stale;                 /* answers to pauses that nobody waits for any more */
 };
 
 static struct bridge bridge_only;
@@ -75,9 +78,23 @@ say_number(struct bridge *b, uint16_t kind, uint32_t exec, int32_t number)
             NULL, 0);
 }
 
+/* This side of a command's terminal, until it has started; -1: none. */
+static int
+take_terminal(struct job *t)
+{
+        int fd = t->place ? (int)(intptr_t)t->place - 1 : -1;
+
+        t->place = NULL;
+        return fd;
+}
+
 static void
 end_job(struct bridge *b, struct job *t)
 {
+        int terminal = take_terminal(t);
+
+        if (terminal >= 0)
+                (void)close(terminal);
         if (t->next)
                 t->next->previous = t->previous;
         if (t->previous)
@@ -127,6 +144,18 @@ hear_url(struct bridge *b, const struct wire_message *m, const void *body)
 }
 
 static void
+hear_paused(struct bridge *b, int sys)
+{
+        if (b->stale > 0) {
+                b->stale--;
+        } else if (b->is_pausing) {
+                b->is_pausing = 0;
+                b->is_paused = sys == 0;
+                b->engine.news->frozen(b->engine.box, sys);
+        }
+}
+
+static void
 hear_message(struct bridge *b, const struct wire_message *m, const void *body)
 {
         struct wire_exec_number number;
@@ -141,13 +170,17 @@ hear_message(struct bridge *b, const struct wire_message *m, const void *body)
         if (m->len < sizeof number)
                 return;
         memcpy(&number, body, sizeof number); /* each begins with the number of the command */
+        if (m->kind == WIRE_BOX_FROZEN && m->len == sizeof number) {
+                hear_paused(b, number.number);
+                return;
+        }
         while (t && t->number != number.exec)
                 t = t->next;
         if (!t || t->is_over)
                 return;
         if (m->kind == WIRE_EXEC_STARTED && m->len == sizeof number && !t->is_started) {
                 t->is_started = 1;
-                b->engine.news->started(b->engine.box, t, number.number, -1);
+                b->engine.news->started(b->engine.box, t, number.number, take_terminal(t));
         } else if (m->kind == WIRE_EXEC_FAILED && m->len == sizeof failed && !t->is_started) {
                 memcpy(&failed, body, sizeof failed);
                 b->engine.news->exec_failed(b->engine.box, t, &failed);
@@ -267,7 +300,8 @@ within_spawned(void *of, int directory)
 {
         struct bridge *b = of;
 
-        b->engine.can = 0;
+        /* what a paused sandbox is asked to kill ends when it runs again */
+        b->engine.can = ENGINE_FREEZES | ENGINE_FREEZES_ALL;
         b->engine.news->spawned(b->engine.box, directory);
 }
 
@@ -417,21 +451,37 @@ static const struct engine_news within_news = {
 
 /* -- a command --------------------------------------------------------------------------------- */
 
+/* The terminal is elsewhere. Here it is a socket: input to one side, output to the other. */
+static int
+open_terminal(struct command *c, int ends[2])
+{
+        if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) < 0)
+                return -errno;
+        for (int i = 0; i < 3; i++)
+                c->fds[i] = ends[1];
+        c->fd_count = 3;
+        return 0;
+}
+
 static int
 bridge_exec(struct engine *e, struct job *t, struct command *c)
 {
         struct bridge *b = bridge_of(e);
+        int ends[2] = { -1, -1 }, result;
 
         if (b->to_relay.bytes + c->len > QUEUE_MAX / 2)
                 return -EAGAIN;
-        /* the protocol has no terminal; api/start_error.c says so */
-        if ((c->wire->flags & WIRE_EXEC_TTY) != 0)
-                return -EOPNOTSUPP;
+        if ((c->wire->flags & WIRE_EXEC_TTY) != 0 && (result = open_terminal(c, ends)) < 0)
+                return result;
         *t = (struct job){ .number = t->number, .engine = e, .next = b->jobs };
+        if (ends[0] >= 0)
+                t->place = (void *)(intptr_t)(ends[0] + 1);
         if (t->next)
                 t->next->previous = t;
         b->jobs = t;
         say(b, WIRE_EXEC, c->wire, c->len, c->fds, c->fd_count);
+        if (ends[1] >= 0)
+                (void)close(ends[1]);
         return 0;
 }
 
@@ -444,7 +494,10 @@ bridge_signal(struct engine *e, struct job *t, int signal)
 static void
 bridge_resize(struct engine *e, struct job *t, int master, const struct wire_size *size)
 {
-        (void)e, (void)t, (void)master, (void)size;
+        const struct wire_exec_size ask = { t->number, size->rows, size->columns };
+
+        (void)master;
+        say(bridge_of(e), WIRE_RESIZE, &ask, sizeof ask, NULL, 0);
 }
 
 static void
@@ -527,11 +580,27 @@ bridge_listen(struct engine *e, const struct wire_wall_listen *wanted)
         return b->within->calls->listen(b->within, wanted);
 }
 
+/* carrel-bridge answers each pause once, in their order, and no end of a pause. */
 static int
 bridge_freeze(struct engine *e, int is_wanted)
 {
-        (void)e;
-        return is_wanted ? -EOPNOTSUPP : 0;
+        const struct wire_number ask = { is_wanted != 0 };
+        struct bridge *b = bridge_of(e);
+
+        if (is_wanted && b->is_paused)
+                return 1;
+        if (is_wanted && b->is_pausing)
+                return 0;
+        if (!is_wanted && !b->is_paused && !b->is_pausing)
+                return 0;
+        if (b->socket < 0 || b->is_ending)
+                return is_wanted ? -ESRCH : 0;
+        if (!is_wanted)
+                b->stale += b->is_pausing;
+        b->is_pausing = is_wanted != 0;
+        b->is_paused = 0;
+        say(b, WIRE_BOX_FREEZE, &ask, sizeof ask, NULL, 0);
+        return 0;
 }
 
 static uint64_t

@@ -22,7 +22,7 @@
 #include "bridge/test_switches.h"
 #include "text/utf8.h"
 
-enum { PID_INSIDE = 1, WORDS_MAX = 40000 };
+enum { PID_INSIDE = 1, WORDS_MAX = 40000, STANDARD_ROWS = 24, STANDARD_COLUMNS = 80 };
 
 #define holder(pointer, type, member) ((type *)(void *)((char *)(pointer)-offsetof(type, member)))
 
@@ -219,11 +219,15 @@ flush(struct task *t, struct stream *s)
         return s->pending.len == 0;
 }
 
+/* A reader that has left is reported whether it is watched or not. */
 static void
-stream_ready(struct task *t, struct stream *s)
+stream_ready(struct task *t, struct stream *s, uint32_t events)
 {
-        int is_done = flush(t, s);
+        int is_done;
 
+        if ((events & (EPOLLERR | EPOLLHUP)) != 0)
+                close_stream(s);
+        is_done = flush(t, s);
         if (s->fd >= 0 && is_done)
                 (void)loop_watch_change(&s->watch, 0);
         look_at_end(t);
@@ -234,8 +238,7 @@ out_ready(struct loop_watch *w, uint32_t events)
 {
         struct task *t = holder(w, struct task, out[0].watch);
 
-        (void)events;
-        stream_ready(t, &t->out[0]);
+        stream_ready(t, &t->out[0], events);
 }
 
 static void
@@ -243,8 +246,7 @@ error_ready(struct loop_watch *w, uint32_t events)
 {
         struct task *t = holder(w, struct task, out[1].watch);
 
-        (void)events;
-        stream_ready(t, &t->out[1]);
+        stream_ready(t, &t->out[1], events);
 }
 
 void
@@ -260,11 +262,13 @@ task_print(struct task *t, unsigned which, const void *bytes, size_t len)
 
 /* -- input ------------------------------------------------------------------------------------- */
 
+/* A terminal's input ends with the command. */
 static void
 end_input(struct task *t)
 {
         task_close_input(t);
-        say_about(t, "stdinEnd", NULL, 0);
+        if ((t->flags & WIRE_EXEC_TTY) == 0)
+                say_about(t, "stdinEnd", NULL, 0);
 }
 
 static void
@@ -363,6 +367,8 @@ read_words(struct task *t, const void *body, size_t len)
         t->argc = head.argc;
         t->envc = head.envc;
         t->flags = head.flags;
+        t->rows = head.rows;
+        t->columns = head.columns;
         return 0;
 }
 
@@ -388,8 +394,14 @@ task_new(struct relay *r, const void *body, size_t len, struct wire_message *m)
                 result = -EBADF;
         if (result < 0)
                 task_fail(t, -result, NULL);
-        else if (r->state == RELAY_READY)
+        else if (r->state == RELAY_READY && pause_lets_through(r))
                 task_send(t);
+}
+
+static int
+has_terminal(const struct task *t)
+{
+        return (t->flags & WIRE_EXEC_TTY) != 0;
 }
 
 static int
@@ -422,6 +434,68 @@ write_environment(const struct task *t, struct json_writer *w)
         json_close_map(w);
 }
 
+/* Both are at least 1: a caller need not know its own. */
+static void
+write_size(struct json_writer *w, uint16_t rows, uint16_t columns)
+{
+        json_member_int(w, "rows", rows > 0 ? rows : STANDARD_ROWS);
+        json_member_int(w, "columns", columns > 0 ? columns : STANDARD_COLUMNS);
+}
+
+/* As the guest says of a command that it does not begin: api/start_error.c names it. */
+static void
+refuse_terminal(struct task *t)
+{
+        const struct wire_exec_failed failed = { t->exec, EOPNOTSUPP, WIRE_STAGE_PREPARE };
+
+        relay_say_box(t->relay, WIRE_EXEC_FAILED, &failed, sizeof failed);
+        drop(t);
+}
+
+void
+task_refuse_terminals(struct relay *r)
+{
+        struct task *next;
+
+        if ((r->provider.session.abilities & 1u << BRIDGE_CAN_TERMINAL) != 0)
+                return;
+        for (struct task *t = r->tasks; t; t = next) {
+                next = t->next;
+                if (has_terminal(t))
+                        refuse_terminal(t);
+        }
+}
+
+static int
+is_waiting(const struct task *t)
+{
+        return t->id == 0 && !t->is_started && !t->has_ended;
+}
+
+void
+task_send_all(struct relay *r)
+{
+        struct task *next;
+
+        for (struct task *t = r->tasks; t && r->state == RELAY_READY; t = next) {
+                next = t->next;
+                if (is_waiting(t))
+                        task_send(t);
+        }
+}
+
+void
+task_fail_waiting(struct relay *r, int sys, const char *text)
+{
+        struct task *next;
+
+        for (struct task *t = r->tasks; t; t = next) {
+                next = t->next;
+                if (is_waiting(t))
+                        task_fail(t, sys, text);
+        }
+}
+
 void
 task_send(struct task *t)
 {
@@ -437,12 +511,16 @@ task_send(struct task *t)
                 task_fail(t, EILSEQ, NULL);
                 return;
         }
+        if (has_terminal(t) && (p->session.abilities & 1u << BRIDGE_CAN_TERMINAL) == 0) {
+                refuse_terminal(t);
+                return;
+        }
+        t->wants_input = has_terminal(t) || (p->session.abilities & 1u << BRIDGE_CAN_STDIN) != 0;
         t->id = bridge_session_open(&p->session, 1);
         if (t->id == 0) {
                 task_fail(t, EAGAIN, NULL);
                 return;
         }
-        t->wants_input = (p->session.abilities & 1u << BRIDGE_CAN_STDIN) != 0;
         json_init(&w, false);
         bridge_begin(&w, "runCommand", t->id);
         json_key(&w, "argv");
@@ -454,6 +532,12 @@ task_send(struct task *t)
                 json_member_text(&w, "cwd", cwd);
         write_environment(t, &w);
         json_member_bool(&w, "stdin", t->wants_input != 0);
+        if (has_terminal(t)) {
+                json_key(&w, "terminal");
+                json_open_map(&w);
+                write_size(&w, t->rows, t->columns);
+                json_close_map(&w);
+        }
         forget_body(t);
         bridge_end(&w);
         provider_say(p, &w);
@@ -495,6 +579,24 @@ task_signal(struct relay *r, uint32_t exec, int32_t number)
                 say_about(t, "signal", "signal", number);
         else if (number == SIGKILL || number == SIGTERM || number == SIGINT || number == SIGHUP)
                 cancel(t);
+}
+
+void
+task_resize(struct relay *r, const struct wire_exec_size *size)
+{
+        struct task *t = task_of(r, size->exec);
+        struct json_writer w;
+
+        if (!t || !has_terminal(t) || t->has_ended)
+                return;
+        t->rows = size->rows;
+        t->columns = size->columns;
+        if (t->id == 0)
+                return;
+        json_init(&w, false);
+        bridge_begin(&w, "resize", t->id);
+        write_size(&w, t->rows, t->columns);
+        say(t, &w);
 }
 
 void

@@ -67,6 +67,7 @@ give_up(struct relay *r, int sys, const char *why)
         (void)snprintf(text, sizeof text, "carrel: the provider made no sandbox: %s\n", why);
         task_fail_all(r, sys, text);
         url_fail_all(r, sys);
+        pause_settle(r);
 }
 
 static void
@@ -117,6 +118,11 @@ hear_greeting(struct relay *r)
                 give_up(r, EOPNOTSUPP, why);
                 return;
         }
+        task_refuse_terminals(r);
+        if (!r->tasks && !r->urls) { /* nobody waits for a sandbox any more */
+                give_up(r, EOPNOTSUPP, "it has no terminal");
+                return;
+        }
         r->state = RELAY_CREATING;
         (void)loop_timer_set(r->loop, &r->patience, loop_now_ms() + CREATING_MS, impatient);
         ask(r, "create");
@@ -126,7 +132,6 @@ static void
 hear_created(struct relay *r, const struct bridge_message *m)
 {
         const struct node *id = m->result ? node_find(m->result, "sandbox") : NULL;
-        struct task *next;
 
         r->asked = 0;
         loop_timer_remove(&r->patience);
@@ -144,10 +149,9 @@ hear_created(struct relay *r, const struct bridge_message *m)
         }
         memcpy(r->sandbox, id->text, id->len + 1);
         r->state = RELAY_READY;
-        for (struct task *t = r->tasks; t && r->state == RELAY_READY; t = next) {
-                next = t->next;
-                task_send(t);
-        }
+        pause_settle(r);
+        if (pause_lets_through(r))
+                task_send_all(r);
         url_send_all(r);
 }
 
@@ -163,7 +167,7 @@ heard(struct provider *p, const struct bridge_message *m, unsigned is_end)
                 _exit(0);
         else if (r->state == RELAY_CREATING && is_end && m->id == r->asked)
                 hear_created(r, m);
-        else if (r->state == RELAY_READY && !url_heard(r, m))
+        else if (r->state == RELAY_READY && !pause_heard(r, m, is_end) && !url_heard(r, m))
                 task_heard(r, m);
 }
 
@@ -215,6 +219,8 @@ static void
 hear_box(struct relay *r, struct wire_message *m)
 {
         struct wire_exec_number number;
+        struct wire_exec_size size;
+        struct wire_number wanted;
         struct wire_connect ask;
 
         if (m->kind == WIRE_EXEC) {
@@ -224,6 +230,12 @@ hear_box(struct relay *r, struct wire_message *m)
         } else if (m->kind == WIRE_CONNECT && m->len == sizeof ask) {
                 memcpy(&ask, body, sizeof ask);
                 url_new(r, &ask);
+        } else if (m->kind == WIRE_BOX_FREEZE && m->len == sizeof wanted) {
+                memcpy(&wanted, body, sizeof wanted);
+                pause_want(r, wanted.number != 0);
+        } else if (m->kind == WIRE_RESIZE && m->len == sizeof size) {
+                memcpy(&size, body, sizeof size);
+                task_resize(r, &size);
         } else if (m->len == sizeof number) {
                 memcpy(&number, body, sizeof number);
                 if (m->kind == WIRE_SIGNAL)

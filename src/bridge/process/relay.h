@@ -33,7 +33,8 @@ struct task { /* one command, or one operation on files */
         size_t len;
         char **words; /* argv, NULL, environment, NULL, cwd: they point into body; owned */
         uint32_t argc, envc, flags;
-        int input; /* standard input, or -1 */
+        uint16_t rows, columns; /* of its terminal */
+        int input;              /* standard input, or -1 */
         struct loop_watch input_watch;
         struct stream out[RELAY_STREAMS];
         unsigned is_started, is_killed, has_ended, wants_input;
@@ -55,6 +56,13 @@ struct url { /* a question for the address of a port */
 
 enum relay_state { RELAY_IDLE, RELAY_GREETING, RELAY_CREATING, RELAY_READY, RELAY_ENDING };
 
+struct pause { /* process/pause.c */
+        unsigned wants, is_paused;
+        unsigned unanswered; /* pauses that the box waits for */
+        uint32_t asked;      /* the open `pause` or `resume`; 0: none */
+        unsigned asks_pause;
+};
+
 struct relay {
         struct loop *loop;
         struct loop_watch box;
@@ -71,6 +79,7 @@ struct relay {
         struct task *tasks;
         struct url *urls;
         struct loop_timer patience;
+        struct pause pause;
 };
 
 /* -- main.c ------------------------------------------------------------------------------------ */
@@ -84,7 +93,13 @@ void task_send(struct task *t);
 void task_signal(struct relay *r, uint32_t exec, int32_t number);
 /* Without a number: all. */
 void task_kill(struct relay *r, uint32_t exec);
+void task_resize(struct relay *r, const struct wire_exec_size *size);
 void task_heard(struct relay *r, const struct bridge_message *m);
+/* Sends all that wait; those with a terminal fail, if the provider has none: EOPNOTSUPP. */
+void task_send_all(struct relay *r);
+void task_refuse_terminals(struct relay *r);
+/* Those that were not sent. */
+void task_fail_waiting(struct relay *r, int sys, const char *text);
 /* It does not start: an errno; ENOENT: there is no such program. `text` is for its standard error.
  */
 void task_fail(struct task *t, int sys, const char *text);
@@ -98,6 +113,16 @@ void task_begin_input(struct task *t);
 void task_close_input(struct task *t);
 /* Its environment: the value of a variable, or NULL. */
 const char *task_variable(const struct task *t, const char *name);
+
+/* -- pause.c ----------------------------------------------------------------------------------- */
+/* The box wants the sandbox paused, or not. Every pause is answered: 0, or an errno. */
+void pause_want(struct relay *r, unsigned is_wanted);
+/* Does what is wanted now, if nothing is open: also when a sandbox was made, or was not. */
+void pause_settle(struct relay *r);
+/* May commands be sent? If a `resume` failed, it is tried again. */
+int pause_lets_through(struct relay *r);
+/* 1: the message was the answer to `pause` or `resume`. */
+int pause_heard(struct relay *r, const struct bridge_message *m, unsigned is_end);
 
 /* -- urls.c ------------------------------------------------------------------------------------ */
 /* Takes a question of the box. Without a sandbox that is made or being made: ENOTCONN. */
