@@ -585,7 +585,8 @@ void carrel_reader_free(struct carrel_reader *take_r);
 /* Files one after another, each with exactly the announced number of bytes. Commit writes all of
  * them; free without commit changes nothing. Under a policy with a validator of file.write, the
  * files (at most 8 MiB) stay in memory until the commit, which has them judged: open the writer
- * with carrel_writer_open_for() for longer ones. */
+ * with carrel_writer_open_for() for longer ones. Where a rule must see the content, they stay in
+ * memory in any case, and at most 64 KiB can be written. */
 struct carrel_writer;
 int carrel_writer_open(struct carrel *c, const char *id, const char *key,
                        struct carrel_writer **ret, struct carrel_error *e);

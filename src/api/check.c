@@ -82,6 +82,9 @@ check_entry(const struct operation *o, const struct record_entry *entry, int is_
         if (entry->tag == FIELD_WRITES && entry->type == RECORD_TEXT &&
             (o->flags & OPERATION_FILES) != 0)
                 return 0;
+        if (entry->tag == FIELD_INPUT && entry->type == RECORD_BYTES &&
+            entry->len <= API_CONTENT_MAX && (o->flags & OPERATION_FILES) != 0)
+                return 0;
         if (!f || !p || ((p->flags & PARAM_DOOR_ONLY) != 0 && !is_door))
                 return fail_at(e, ERROR_INVALID_ARGUMENT, f ? f->name : "", "unknown_field",
                                "%s takes no %s", o->name, f ? f->name : "such field");
@@ -142,6 +145,12 @@ api_announce_end(struct record_writer *w, const struct record_writer *before)
 {
         if (!before->is_broken && (w->is_broken || w->room - w->len < OTHER_FIELDS))
                 *w = *before;
+}
+
+bool
+api_content_is_asked(const struct error *e)
+{
+        return e->code == ERROR_CAPABILITY_UNAVAILABLE && strcmp(e->reason, API_CONTENT_ASKED) == 0;
 }
 
 void

@@ -7,6 +7,7 @@
 #ifndef CARREL_API_OPERATION_H
 #define CARREL_API_OPERATION_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -165,6 +166,18 @@ void api_announce_file(struct record_writer *w, uint64_t size, const char *path,
  * with room for its other fields, none is announced.
  */
 void api_announce_end(struct record_writer *w, const struct record_writer *before);
+
+/*
+ * A rule that names `content` must see what a write puts into its files. The call without it is
+ * refused with this reason. Its caller repeats it with FIELD_INPUT: all that its channel would
+ * carry (wire/file.h), complete, at most API_CONTENT_MAX bytes. The keeper then sends it to the
+ * sandbox.
+ */
+#define API_CONTENT_ASKED "validator_content"
+enum { API_CONTENT_MAX = 64 << 10 };
+
+/* Is this error that refusal? */
+bool api_content_is_asked(const struct error *e);
 
 /* Writes an error as a record, and reads it back. Never fails: text that does not fit is cut. */
 void api_error_write(struct record_writer *w, const struct error *e);

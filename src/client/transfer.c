@@ -5,7 +5,8 @@
  * Theory: the commit puts all files of a writer in place together. Until then the sandbox keeps
  * them beside their places; without a commit it removes them. If the sandbox fails early (no space,
  * no permission), the writer reads that error as soon as its input stops flowing. Where rules must
- * see the files, a writer that announced none keeps them, and makes its call with the commit.
+ * see the files, a writer that announced none keeps them, and makes its call with the commit. So
+ * does every writer where rules must see the content.
  */
 #include <errno.h>
 #include <poll.h>
@@ -207,6 +208,8 @@ carrel_writer_open_for(struct carrel *c, const char *id, const char *key,
                 return 0;
         }
         free(w);
+        if (api_content_is_asked(&inner))
+                return open_keeping(c, id, key, ret, e);
         return answer_fail(e, &inner);
 }
 
@@ -321,30 +324,51 @@ carrel_writer_bytes(struct carrel_writer *w, const void *bytes, size_t len, stru
         return 0;
 }
 
-/* Announces and sends what it has kept: it is a writer like others from then on. */
-static int
-send_kept(struct carrel_writer *w)
+static void
+announce_kept(struct record_writer *record, const struct buffer *kept)
 {
-        struct record_writer *record = connection_begin(w->c), before;
-        struct buffer kept = w->kept;
+        const struct record_writer before = *record;
         struct file_put file;
-        int result;
+
+        for (size_t at = 0; at + sizeof file <= kept->len; at += file.path_len + file.len) {
+                memcpy(&file, kept->bytes + at, sizeof file);
+                at += sizeof file;
+                if (file.path_len > 0)
+                        api_announce_file(record, file.len, kept->bytes + at, file.path_len);
+        }
+        api_announce_end(record, &before);
+}
+
+/* Makes the call: announces the files, or gives them whole. */
+static int
+open_kept(struct carrel_writer *w, struct carrel *c, const struct buffer *kept, bool gives)
+{
+        struct record_writer *record = connection_begin(c);
 
         record_text(record, FIELD_ID, w->id);
         record_text(record, FIELD_KEY, w->key);
-        before = *record;
-        for (size_t at = 0; at + sizeof file <= kept.len; at += file.path_len + file.len) {
-                memcpy(&file, kept.bytes + at, sizeof file);
-                at += sizeof file;
-                api_announce_file(record, file.len, kept.bytes + at, file.path_len);
-        }
-        api_announce_end(record, &before);
+        if (gives)
+                record_bytes(record, FIELD_INPUT, RECORD_BYTES, kept->bytes, kept->len);
+        else
+                announce_kept(record, kept);
+        return file_stream_open(c, OP_FILE_WRITE, &w->s, &w->error);
+}
+
+/* Sends what it has kept, with the end: it is a writer like others from then on. */
+static int
+send_kept(struct carrel_writer *w)
+{
+        struct buffer kept = w->kept;
+        struct carrel *c = w->c;
+        int result = open_kept(w, c, &kept, false);
+
         w->kept = (struct buffer){ 0 };
-        result = file_stream_open(w->c, OP_FILE_WRITE, &w->s, &w->error);
-        w->is_over = result < 0;
         w->c = NULL;
         if (result == 0)
                 result = put(w, kept.bytes, kept.len);
+        else if (api_content_is_asked(&w->error))
+                result = open_kept(w, c, &kept, true);
+        w->is_over = result < 0;
         buffer_fini(&kept);
         return result;
 }
@@ -353,14 +377,16 @@ int
 carrel_writer_commit(struct carrel_writer *w, struct carrel_error *e)
 {
         struct file_put last = { .path_len = 0 };
+        bool was_kept;
 
         if (w->left > 0)
                 return wrong_use(e, "the last file is not complete");
         if (w->is_committed)
                 return wrong_use(e, "these files are in place already");
-        if (w->c && send_kept(w) < 0)
+        was_kept = w->c != NULL;
+        if (was_kept && (keep(w, &last, sizeof last) < 0 || send_kept(w) < 0))
                 return answer_fail(e, &w->error);
-        if (put(w, &last, sizeof last) == 0) {
+        if (was_kept || put(w, &last, sizeof last) == 0) {
                 w->is_committed = 1;
                 (void)client_exec_write_end(w->s.x, &w->error);
                 (void)hear(w, -1);

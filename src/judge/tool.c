@@ -77,6 +77,37 @@ tool_is_validated(const struct node *rules, const char *tool)
         return false;
 }
 
+/* The parser bounds the depth of a policy. */
+static bool
+names(const struct node *n, const char *word)
+{
+        if (!n || (n->kind != NODE_MAP && n->kind != NODE_LIST))
+                return n && n->kind == NODE_STRING && strcmp(n->text, word) == 0;
+        node_each(child, n)
+        {
+                if ((n->kind == NODE_MAP && child->key && strcmp(child->key, word) == 0) ||
+                    names(child, word))
+                        return true;
+        }
+        return false;
+}
+
+bool
+tool_names_argument(const struct node *rules, const char *tool, const char *argument)
+{
+        const struct node *map = rules ? node_find(rules, "validators") : NULL;
+
+        if (!map || map->kind != NODE_MAP)
+                return false;
+        node_each(member, map)
+        {
+                if (strcmp(tool_name(member->key), tool_name(tool)) == 0 &&
+                    names(node_find(member, "arguments"), argument))
+                        return true;
+        }
+        return false;
+}
+
 bool
 tool_is_ruled(const struct node *rules, const char *tool)
 {

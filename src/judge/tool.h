@@ -29,4 +29,7 @@ bool tool_is_ruled(const struct node *rules, const char *tool);
 /* Have these rules a validator of the tool? */
 bool tool_is_validated(const struct node *rules, const char *tool);
 
+/* Does the JSON Schema of such a validator name this argument, as a key or in a list? */
+bool tool_names_argument(const struct node *rules, const char *tool, const char *argument);
+
 #endif

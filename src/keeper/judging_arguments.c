@@ -2,14 +2,19 @@
  * keeper/judging_arguments.c - the arguments of an operation as validators see them.
  *
  * Room: keeper (joining). Touches: mem.
- * Theory: the bytes of files do not pass through the keeper. The caller of file.write announces
- * size and path of each file; the sandbox writes these and no others (guest/write.c).
+ * Theory: the bytes of files do not pass through the keeper, unless a rule names `content`. The
+ * caller of file.write announces size and path of each file; the sandbox writes these and no others
+ * (guest/write.c). A call that has the content is the input of the sandbox itself: what was judged
+ * is sent, by the keeper.
  */
 #include "keeper/judging_arguments.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "text/utf8.h"
+#include "wire/file.h"
 
 /* Which parameters of an operation are arguments of the tool. */
 static const uint16_t arguments[] = { FIELD_LANGUAGE, FIELD_SOURCE,   FIELD_PATH,
@@ -37,7 +42,8 @@ judging_has_arguments(const struct call *c)
         struct record_entry entry;
 
         if (has_files(c))
-                return record_find(&c->record, FIELD_WRITES, &entry) > 0;
+                return record_find(&c->record, FIELD_WRITES, &entry) > 0 ||
+                       record_find(&c->record, FIELD_INPUT, &entry) > 0;
         for (size_t i = 0; i < c->op->param_count; i++)
                 if (is_argument(c->op->params[i].tag))
                         return true;
@@ -144,17 +150,105 @@ add_file(struct arena *arena, struct node *list, const char *written, struct err
         return 0;
 }
 
+static bool
+is_text(const char *bytes, size_t len)
+{
+        return !memchr(bytes, '\0', len) && utf8_valid_len(bytes, len) == len;
+}
+
+static int
+not_judged(const char *reason, const char *sentence, struct error *e)
+{
+        (void)fail_at(e, ERROR_POLICY_DENIED, "commands/validators", reason, "%s", sentence);
+        error_hint(e, "Nothing was written.");
+        return -1;
+}
+
+/* One file of the input of a write. */
+static int
+add_given(struct arena *arena, struct node *list, const struct file_put *put, const char *path,
+          const char *content, struct error *e)
+{
+        const char *copy[2] = { arena_copy(arena, path, put->path_len),
+                                arena_copy(arena, content, put->len) };
+        struct node *map, *texts[2], *bytes;
+
+        if (!is_text(path, put->path_len))
+                return not_judged("content_path", "a rule judges the path, which is no text", e);
+        if (!is_text(content, put->len))
+                return not_judged("content_binary",
+                                  "a rule judges the content of each file, and this one is no "
+                                  "text: it has bytes that are not UTF-8, or a NUL",
+                                  e);
+        map = add(arena, list, NULL, NODE_MAP);
+        texts[0] = map ? add(arena, map, "path", NODE_STRING) : NULL;
+        bytes = texts[0] ? add(arena, map, "size", NODE_INT) : NULL;
+        texts[1] = bytes ? add(arena, map, "content", NODE_STRING) : NULL;
+        if (!texts[1] || !copy[0] || !copy[1])
+                return fail(e, ERROR_NO_MEMORY, "no memory to judge a call");
+        set_text(texts[0], copy[0]);
+        set_text(texts[1], copy[1]);
+        set_number(arena, bytes, put->len);
+        return 0;
+}
+
+/* Nothing that was not judged may follow: its last struct ends it. */
+static int
+add_input(struct arena *arena, struct node *list, const char *input, size_t len, struct error *e)
+{
+        struct file_put put = { .path_len = 1 };
+        size_t at = 0;
+
+        list->kind = NODE_LIST;
+        while (put.path_len > 0) {
+                if (len - at < sizeof put)
+                        break;
+                memcpy(&put, input + at, sizeof put);
+                at += sizeof put;
+                if (put.path_len == 0 && at == len)
+                        return 0;
+                if (put.path_len == 0 || put.path_len > len - at ||
+                    put.len > len - at - put.path_len)
+                        break;
+                if (add_given(arena, list, &put, input + at, input + at + put.path_len, e) < 0)
+                        return -1;
+                at += put.path_len + put.len;
+        }
+        return fail_at(e, ERROR_INVALID_ARGUMENT, "input", "value",
+                       "the files of a write are malformed");
+}
+
 static int
 add_files(struct arena *arena, struct node *list, const struct call *c, struct error *e)
 {
         struct record_entry entry;
         size_t at = 0;
 
+        if (record_find(&c->record, FIELD_INPUT, &entry) > 0)
+                return add_input(arena, list, entry.value, entry.len, e);
         list->kind = NODE_LIST;
         while (record_next(&c->record, &at, &entry) > 0)
                 if (entry.tag == FIELD_WRITES && add_file(arena, list, entry.value, e) < 0)
                         return -1;
         return 0;
+}
+
+uint64_t
+judging_announced_len(const struct call *c)
+{
+        uint64_t len = sizeof(struct file_put);
+        struct record_entry entry;
+        size_t at = 0;
+
+        while (record_next(&c->record, &at, &entry) > 0)
+                if (entry.tag == FIELD_WRITES) {
+                        char *end = NULL;
+                        uint64_t size = strtoull(entry.value, &end, 10);
+
+                        size = size < UINT32_MAX ? size : UINT32_MAX;
+                        len += sizeof(struct file_put) + size + strlen(end) - (*end == ' ');
+                }
+        return len;
 }
 
 int

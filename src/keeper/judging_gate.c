@@ -4,10 +4,11 @@
  * Room: keeper (joining). Touches: nothing; judging.c asks.
  * Theory: only a call that some rule could speak of is judged, so that others cost nothing. A call
  * whose arguments the keeper does not have is refused if a validator would have to see them: a
- * write whose caller has not announced its files.
+ * write whose caller has not announced its files, or has not sent the content that a rule names.
  */
 #include "keeper/judging_gate.h"
 
+#include <inttypes.h>
 #include <string.h>
 
 #include "judge/tool.h"
@@ -28,6 +29,41 @@ fail_arguments(const char *tool, struct error *e)
         return CALL_FAILED;
 }
 
+/* The caller sends the call again, with its content. */
+static enum call_state
+fail_content(struct call *c, const char *tool, struct error *e)
+{
+        uint64_t len = judging_announced_len(c);
+
+        if (len > API_CONTENT_MAX) {
+                (void)fail_at(e, ERROR_POLICY_DENIED, "commands/validators", "content_too_long",
+                              "a rule must see the content of %.64s, and sees at most %d bytes in "
+                              "one call, with 24 bytes and the path for each file; these are "
+                              "%" PRIu64,
+                              tool, (int)API_CONTENT_MAX, len);
+                error_hint(e, "Nothing was written. Write fewer or shorter files in one call.");
+        } else {
+                (void)fail_at(
+                        e, ERROR_CAPABILITY_UNAVAILABLE, "commands/validators", API_CONTENT_ASKED,
+                        "a rule must see the content of %.64s, and this call does not have it",
+                        tool);
+                error_hint(e, "Use a client of this version. See docs/POLICY.md, \"Tools\".");
+        }
+        return CALL_FAILED;
+}
+
+static bool
+must_see_content(const struct call *c, const struct node *own, const struct node *host,
+                 const char *tool)
+{
+        struct record_entry entry;
+
+        return (c->op->flags & OPERATION_FILES) != 0 &&
+               record_find(&c->record, FIELD_INPUT, &entry) == 0 &&
+               (tool_names_argument(own, tool, "content") ||
+                tool_names_argument(host, tool, "content"));
+}
+
 static enum call_state
 take_verdict(struct call *c, struct sandbox *s, struct error *e)
 {
@@ -37,6 +73,19 @@ take_verdict(struct call *c, struct sandbox *s, struct error *e)
                 judging_forget(c); /* a command of it is judged anew */
                 c->is_tool_judged = true;
         }
+        return state;
+}
+
+/* What was denied before carrel-judge could be asked is an event too. */
+static enum call_state
+say_denied(struct sandbox *s, enum call_state state, const struct error *why)
+{
+        if (state == CALL_FAILED && why->code == ERROR_POLICY_DENIED)
+                sandbox_publish(s, event_policy_denied((struct event_policy_denied){
+                                           .path = why->path,
+                                           .reason = why->reason,
+                                           .message = why->message,
+                                   }));
         return state;
 }
 
@@ -62,5 +111,7 @@ judging_gate(struct call *c, struct error *e)
         if (!judging_has_arguments(c) &&
             (tool_is_validated(own, of.tool) || tool_is_validated(host, of.tool)))
                 return fail_arguments(of.tool, e);
-        return judging_begin(c, s, &of, e);
+        if (must_see_content(c, own, host, of.tool))
+                return say_denied(s, fail_content(c, of.tool, e), e);
+        return say_denied(s, judging_begin(c, s, &of, e), e);
 }

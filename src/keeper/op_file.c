@@ -23,6 +23,8 @@ enum { LIST_MAX = 100000, WORDS_MAX = 6, NUMBER_LEN = 24, TIMEOUT_MS = 600000 };
 struct words {
         const char **more, *argv[WORDS_MAX]; /* more: instead of `argv`; or NULL */
         size_t argc;
+        const void *input; /* of a write that has its content; or NULL */
+        size_t input_len;
         char numbers[2][NUMBER_LEN];
 };
 
@@ -81,6 +83,9 @@ run(struct call *c, bool changes, const struct words *w, struct error *e)
                 return state;
         if (s->prepared->cwd)
                 q.command.cwd = s->prepared->cwd;
+        q.input = w->input;
+        q.input_len = w->input_len;
+        q.ends_input = w->input != NULL;
         q.box = (struct wire_box_exec){ .flags = BOX_EXEC_QUIET | BOX_EXEC_LOSSLESS |
                                                  (takes_input ? 0u : BOX_EXEC_NO_STDIN),
                                         .deadline_ms = BOX_NO_LIMIT,
@@ -130,7 +135,8 @@ op_file_read(struct call *c, struct error *e)
 
 /*
  * Where a validator has judged the files, the sandbox writes these alone. Otherwise nothing is
- * announced to it: one that an older version made would refuse the words.
+ * announced to it: one that an older version made would refuse the words. A content that was judged
+ * is sent to it here, so that its caller cannot send another.
  */
 enum call_state
 op_file_write(struct call *c, struct error *e)
@@ -141,6 +147,11 @@ op_file_write(struct call *c, struct error *e)
         size_t at = 0;
 
         argv[0] = "write";
+        if (record_find(&c->record, FIELD_INPUT, &entry) > 0) {
+                w.input = entry.value;
+                w.input_len = entry.len;
+                return run(c, true, &w, e);
+        }
         while (c->is_tool_judged && record_next(&c->record, &at, &entry) > 0)
                 if (entry.tag == FIELD_WRITES) {
                         if (w.argc > FILE_BATCH_MAX)

@@ -244,8 +244,10 @@ write_ended(struct link_call *c, const struct channel_end *end)
         request_structured(r, &w, false);
 }
 
+static void on_write_refused(struct link_call *c, const struct error *e);
+
 static const struct link_call_ops write_ops = { .reply = on_write_reply,
-                                                .refused = request_on_refused,
+                                                .refused = on_write_refused,
                                                 .failed = request_on_failed,
                                                 .output = on_write_output,
                                                 .ended = write_ended,
@@ -267,19 +269,54 @@ announce_files(const struct mcp_request *r, struct record_writer *w)
         api_announce_end(w, &before);
 }
 
+/* The call has its input already. */
+static void
+on_given_reply(struct link_call *c, const struct record *fields, bool is_last)
+{
+        (void)c, (void)fields, (void)is_last;
+}
+
+static const struct link_call_ops given_ops = { .reply = on_given_reply,
+                                                .refused = request_on_refused,
+                                                .failed = request_on_failed,
+                                                .output = on_write_output,
+                                                .ended = write_ended,
+                                                .lost = request_on_lost };
+
+static void
+ask_write(struct mcp_request *r, bool gives_content)
+{
+        struct record_writer w;
+
+        if (request_arguments(r, &w, CALL_RECORD_MAX) < 0)
+                return;
+        record_text(&w, FIELD_KEY, r->idempotency_key);
+        if (gives_content)
+                record_bytes(&w, FIELD_INPUT, RECORD_BYTES, r->wire.text, r->wire.len);
+        else
+                announce_files(r, &w);
+        (void)request_call(r, OP_FILE_WRITE, &w, gives_content ? &given_ops : &write_ops);
+}
+
+/* A rule must see the content. */
+static void
+on_write_refused(struct link_call *c, const struct error *e)
+{
+        if (api_content_is_asked(e))
+                ask_write(request_of(c), true);
+        else
+                request_on_refused(c, e);
+}
+
 static void
 begin_write(struct mcp_request *r)
 {
-        struct record_writer w;
         struct error e;
 
         if (put_files(r, &e) < 0)
                 request_fail(r, &e);
-        else if (request_arguments(r, &w, CALL_RECORD_MAX) == 0) {
-                record_text(&w, FIELD_KEY, r->idempotency_key);
-                announce_files(r, &w);
-                (void)request_call(r, OP_FILE_WRITE, &w, &write_ops);
-        }
+        else
+                ask_write(r, false);
 }
 
 void

@@ -135,7 +135,10 @@ on_writable(struct link_call *c)
 static void
 on_refused(struct link_call *c, const struct error *e)
 {
-        filer_fail(of(c), e);
+        struct filer *f = of(c);
+
+        if (!f->ops->denied || !f->ops->denied(f, e))
+                filer_fail(f, e);
 }
 
 static void

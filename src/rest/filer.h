@@ -21,6 +21,8 @@ struct filer_ops {
         /* 1: this exit status is an answer, which was sent */
         int (*refused)(struct filer *f, int status);
         void (*writable)(struct filer *f);
+        /* the keeper refused the call. 1: it was, or will be, made again, or was answered */
+        int (*denied)(struct filer *f, const struct error *e);
         void (*fini)(struct filer *f);
 };
 

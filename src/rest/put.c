@@ -4,8 +4,9 @@
  * Room: rest (joining). Touches: mem.
  * Theory: the sandbox puts no file in place before the closing struct of the batch arrives. A
  * client that disconnects before closes the channel, and nothing has changed (Z23). A body of known
- * length is passed through. A chunked one is collected, up to a limit, before the call is made:
- * rules see the length, and an upload that takes long holds nothing of the sandbox.
+ * length is passed through, unless a rule must see its content: then it is collected as well, and
+ * the call is made again with it. A chunked one is collected, up to a limit, before the call is
+ * made: rules see the length, and an upload that takes long holds nothing of the sandbox.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -30,6 +31,9 @@ struct writing {
         int is_opened, is_known; /* the channel is open; the length is known from the beginning */
         struct buffer kept;      /* a batch, or a chunked body */
         int has_all;             /* of the body */
+        int gives_content;       /* the call has all of its input */
+        const char *const *names;
+        char key[64];
         struct buffer announced; /* of a batch: size and path of each file */
 };
 
@@ -95,6 +99,8 @@ put_opened(struct filer *f)
         struct writing *w = (struct writing *)(void *)f;
 
         w->is_opened = 1;
+        if (w->gives_content)
+                return;
         if (!w->is_known) {
                 pass_collected(w);
                 return;
@@ -174,31 +180,70 @@ announce(const struct writing *w, struct record_writer *record)
         api_announce_end(record, &before);
 }
 
-/* Reads path and query of a write; the keeper does not get its body. */
+/* What the channel would carry. */
 static int
-ask_writing(struct writing *w, const struct route *route, const char *const *names, const char *key,
-            struct error *e)
+give_content(const struct writing *w, struct record_writer *record, struct error *e)
+{
+        const struct file_put last = { 0 };
+        struct buffer all = { 0 };
+        int result = 0;
+
+        if (w->put.path_len > 0)
+                result = buffer_add(&all, &w->put, sizeof w->put, API_CONTENT_MAX) |
+                         buffer_add(&all, w->path, w->put.path_len, API_CONTENT_MAX);
+        result |= buffer_add(&all, w->kept.bytes, w->kept.len, API_CONTENT_MAX);
+        result |= buffer_add(&all, &last, sizeof last, API_CONTENT_MAX);
+        if (result == 0)
+                record_bytes(record, FIELD_INPUT, RECORD_BYTES, all.bytes, all.len);
+        buffer_fini(&all);
+        return result == 0
+                       ? 0
+                       : fail_at(e, ERROR_POLICY_DENIED, "commands/validators", "content_too_long",
+                                 "a rule must see the content of file.write, and sees at most "
+                                 "%d bytes in one call",
+                                 (int)API_CONTENT_MAX);
+}
+
+/* Reads path and query of a write; the keeper gets its body only if a rule must see it. */
+static int
+ask_writing(struct writing *w, struct error *e)
 {
         struct exchange *x = w->filer.x;
         struct codec_call call = { .operation = operation(OP_FILE_WRITE),
-                                   .path = &route->path,
+                                   .path = &w->route.path,
                                    .query = x->query,
-                                   .query_names = names,
-                                   .key = key ? key : exchange_header(x, "idempotency-key") };
+                                   .query_names = w->names,
+                                   .key = w->key[0] != '\0'
+                                                  ? w->key
+                                                  : exchange_header(x, "idempotency-key") };
         struct record_writer record = ask_record();
 
         if (ask_read(&call, &record, e) < 0)
                 return -1;
-        announce(w, &record);
+        if (!w->gives_content)
+                announce(w, &record);
+        else if (give_content(w, &record, e) < 0)
+                return -1;
         return ask_with(x, operation(OP_FILE_WRITE), &record, &w->filer.call, e);
 }
 
+/* A rule must see the content: the call is made again, once all of the body is here. */
 static int
-ask_put(struct writing *w, struct error *e)
+writing_denied(struct filer *f, const struct error *why)
 {
-        static const char *const names[] = { "path", "mode", NULL };
+        struct writing *w = (struct writing *)(void *)f;
+        struct error e;
 
-        return ask_writing(w, &w->route, names, NULL, e);
+        if (!api_content_is_asked(why) || w->gives_content)
+                return 0;
+        w->gives_content = 1;
+        if (w->is_known && !w->has_all) {
+                w->is_known = 0; /* it is collected */
+                exchange_body_resume(f->x);
+        } else if (ask_writing(w, &e) < 0) {
+                filer_fail(f, &e);
+        }
+        return 1;
 }
 
 static void
@@ -232,7 +277,7 @@ put_body(struct exchange *x, const void *bytes, size_t len)
         } else {
                 w->has_all = 1;
                 w->put.len = w->kept.len;
-                if (ask_put(w, &e) < 0)
+                if (ask_writing(w, &e) < 0)
                         filer_fail(&w->filer, &e);
         }
 }
@@ -242,11 +287,13 @@ rest_file_put(struct exchange *x, const struct route *route)
 {
         static const struct filer_ops ops = { .opened = put_opened,
                                               .done = written,
+                                              .denied = writing_denied,
                                               .writable = put_writable,
                                               .fini = writing_fini };
         static const struct exchange_hooks hooks = { .gone = filer_gone,
                                                      .drained = filer_drained,
                                                      .body = put_body };
+        static const char *const names[] = { "path", "mode", NULL };
         struct writing *w = (struct writing *)(void *)filer_new(x, sizeof *w, &ops, &hooks);
         const char *length = exchange_header(x, "content-length");
         struct error e;
@@ -257,7 +304,8 @@ rest_file_put(struct exchange *x, const struct route *route)
         /* http_head.h has checked it already */
         w->put.len = length ? strtoull(length, NULL, 10) : 0;
         w->route = *route;
-        if (read_place(w, x->query, &e) < 0 || (w->is_known && ask_put(w, &e) < 0)) {
+        w->names = names;
+        if (read_place(w, x->query, &e) < 0 || (w->is_known && ask_writing(w, &e) < 0)) {
                 filer_fail(&w->filer, &e);
                 return;
         }
@@ -313,6 +361,8 @@ batch_opened(struct filer *f)
 {
         struct writing *w = (struct writing *)(void *)f;
 
+        if (w->gives_content)
+                return;
         pass(w, w->kept.bytes, w->kept.len);
         finish(w);
 }
@@ -322,19 +372,21 @@ rest_file_write(struct exchange *x, const struct route *route)
 {
         static const struct filer_ops ops = { .opened = batch_opened,
                                               .done = written,
+                                              .denied = writing_denied,
                                               .fini = writing_fini };
         static const struct exchange_hooks hooks = { .gone = filer_gone, .drained = filer_drained };
         struct writing *w = (struct writing *)(void *)filer_new(x, sizeof *w, &ops, &hooks);
-        char key[64] = "";
         struct arena arena;
         struct error e;
         int result;
 
         if (!w)
                 return;
+        w->route = *route;
+        w->has_all = 1;
         arena_init(&arena, ASK_MEMORY);
-        result = read_batch(w, &arena, key, sizeof key, &e);
+        result = read_batch(w, &arena, w->key, sizeof w->key, &e);
         arena_fini(&arena);
-        if (result < 0 || ask_writing(w, route, NULL, key[0] ? key : NULL, &e) < 0)
+        if (result < 0 || ask_writing(w, &e) < 0)
                 filer_fail(&w->filer, &e);
 }
