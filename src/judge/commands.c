@@ -368,6 +368,8 @@ judge_one(const struct judging *j, const struct shell_action *a)
                 return (struct command_finding){ a->doubt == SHELL_WRITES ? j->rules->on_write
                                                                           : j->rules->on_doubt,
                                                  shell_doubt_word(a->doubt), NULL };
+        if (a->is_named)
+                return (struct command_finding){ COMMAND_ALLOW, "named", NULL };
         if (a->is_carrier)
                 return (struct command_finding){ COMMAND_ALLOW, "carrier", NULL };
         if (!j->rules->has_allow)
