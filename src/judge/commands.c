@@ -445,6 +445,8 @@ judge_one(const struct judging *j, const struct shell_action *a)
         if (a->doubt != SHELL_NO_DOUBT)
                 return (struct command_finding){ doubt_verdict(j->rules, a),
                                                  shell_doubt_word(a->doubt), NULL };
+        if (a->is_named)
+                return (struct command_finding){ COMMAND_ALLOW, "named", NULL };
         if (a->is_carrier)
                 return (struct command_finding){ COMMAND_ALLOW, "carrier", NULL };
         if (!j->rules->has_allow)

@@ -36,8 +36,9 @@ struct command_rules {
 /* Why one action has its verdict. */
 struct command_finding {
         enum command_verdict verdict;
-        /* "allowed", "carrier", "not_denied", "denied", "not_allowed", "disallowed", "invalid" (a
-         * validator), "tool_denied", "tool_not_allowed", "tool_in_sandbox", or the word of a doubt
+        /* "allowed", "carrier", "named", "not_denied", "denied", "not_allowed", "disallowed",
+         * "invalid" (a validator), "tool_denied", "tool_not_allowed", "tool_in_sandbox", or the
+         * word of a doubt
          */
         const char *reason;
         const char *entry; /* of the rules, or NULL */

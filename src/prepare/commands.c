@@ -179,6 +179,7 @@ static const struct reason_row {
 } reasons[] = {
         { "allowed", "allow", "allowed" },
         { "carrier", "", "read for the programs that it runs" },
+        { "named", "", "code names it, and it is not denied" },
         { "not_denied", "", "not denied, and there is no allow list" },
         { "denied", "deny", "denied" },
         { "not_allowed", "allow", "not in the allow list" },

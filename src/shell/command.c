@@ -443,13 +443,6 @@ read_command(struct reader *r, const struct carrier *c, const struct words *w)
                 reader_words(r, &rest);
 }
 
-static void
-read_unknown(struct reader *r, const struct carrier *c, const struct words *w)
-{
-        reader_program(r, c->name, w, false);
-        doubt_word(r, SHELL_RUNS_OTHERS, w->items[0]);
-}
-
 static const struct carrier carriers[] = {
         { "env", "i0v", "uC", " --ignore-environment --null --unset= --chdir= ", 0, read_env },
         { "nohup", "", "", "", 0, read_plain_carrier },
@@ -471,99 +464,8 @@ static const struct carrier carriers[] = {
         { "sh", "", "", "", 0, read_shell },
         { "bash", "", "", "", 0, read_shell },
         { "dash", "", "", "", 0, read_shell },
+        { "ash", "", "", "", 0, read_shell },
         { "rbash", "", "", "", 0, read_shell },
-        { "zsh", "", "", "", 0, read_unknown },
-        { "ksh", "", "", "", 0, read_unknown },
-        { "fish", "", "", "", 0, read_unknown },
-        { "at", "", "", "", 0, read_unknown },
-        { "batch", "", "", "", 0, read_unknown },
-        { "bwrap", "", "", "", 0, read_unknown },
-        { "capsh", "", "", "", 0, read_unknown },
-        { "catchsegv", "", "", "", 0, read_unknown },
-        { "ccache", "", "", "", 0, read_unknown },
-        { "cgexec", "", "", "", 0, read_unknown },
-        { "choom", "", "", "", 0, read_unknown },
-        { "chpst", "", "", "", 0, read_unknown },
-        { "chronic", "", "", "", 0, read_unknown },
-        { "chroot", "", "", "", 0, read_unknown },
-        { "chrt", "", "", "", 0, read_unknown },
-        { "cpulimit", "", "", "", 0, read_unknown },
-        { "crun", "", "", "", 0, read_unknown },
-        { "daemonize", "", "", "", 0, read_unknown },
-        { "dbus-run-session", "", "", "", 0, read_unknown },
-        { "distcc", "", "", "", 0, read_unknown },
-        { "doas", "", "", "", 0, read_unknown },
-        { "docker", "", "", "", 0, read_unknown },
-        { "dtach", "", "", "", 0, read_unknown },
-        { "dumb-init", "", "", "", 0, read_unknown },
-        { "eatmydata", "", "", "", 0, read_unknown },
-        { "entr", "", "", "", 0, read_unknown },
-        { "envdir", "", "", "", 0, read_unknown },
-        { "expect", "", "", "", 0, read_unknown },
-        { "fakechroot", "", "", "", 0, read_unknown },
-        { "fakeroot", "", "", "", 0, read_unknown },
-        { "faketime", "", "", "", 0, read_unknown },
-        { "firejail", "", "", "", 0, read_unknown },
-        { "flock", "", "", "", 0, read_unknown },
-        { "gdb", "", "", "", 0, read_unknown },
-        { "gosu", "", "", "", 0, read_unknown },
-        { "ifne", "", "", "", 0, read_unknown },
-        { "ld.so", "", "", "", 0, read_unknown },
-        { "linux32", "", "", "", 0, read_unknown },
-        { "linux64", "", "", "", 0, read_unknown },
-        { "logsave", "", "", "", 0, read_unknown },
-        { "ltrace", "", "", "", 0, read_unknown },
-        { "machinectl", "", "", "", 0, read_unknown },
-        { "newgrp", "", "", "", 0, read_unknown },
-        { "nsenter", "", "", "", 0, read_unknown },
-        { "nsjail", "", "", "", 0, read_unknown },
-        { "numactl", "", "", "", 0, read_unknown },
-        { "parallel", "", "", "", 0, read_unknown },
-        { "perf", "", "", "", 0, read_unknown },
-        { "pkexec", "", "", "", 0, read_unknown },
-        { "podman", "", "", "", 0, read_unknown },
-        { "prlimit", "", "", "", 0, read_unknown },
-        { "proxychains", "", "", "", 0, read_unknown },
-        { "proxychains4", "", "", "", 0, read_unknown },
-        { "rlwrap", "", "", "", 0, read_unknown },
-        { "run-parts", "", "", "", 0, read_unknown },
-        { "runc", "", "", "", 0, read_unknown },
-        { "runcon", "", "", "", 0, read_unknown },
-        { "runuser", "", "", "", 0, read_unknown },
-        { "screen", "", "", "", 0, read_unknown },
-        { "script", "", "", "", 0, read_unknown },
-        { "setarch", "", "", "", 0, read_unknown },
-        { "setpriv", "", "", "", 0, read_unknown },
-        { "setuidgid", "", "", "", 0, read_unknown },
-        { "sg", "", "", "", 0, read_unknown },
-        { "softlimit", "", "", "", 0, read_unknown },
-        { "ssh", "", "", "", 0, read_unknown },
-        { "ssh-agent", "", "", "", 0, read_unknown },
-        { "start-stop-daemon", "", "", "", 0, read_unknown },
-        { "strace", "", "", "", 0, read_unknown },
-        { "su", "", "", "", 0, read_unknown },
-        { "su-exec", "", "", "", 0, read_unknown },
-        { "sudo", "", "", "", 0, read_unknown },
-        { "systemd-nspawn", "", "", "", 0, read_unknown },
-        { "systemd-run", "", "", "", 0, read_unknown },
-        { "taskset", "", "", "", 0, read_unknown },
-        { "tini", "", "", "", 0, read_unknown },
-        { "tmux", "", "", "", 0, read_unknown },
-        { "torsocks", "", "", "", 0, read_unknown },
-        { "trace-cmd", "", "", "", 0, read_unknown },
-        { "uclampset", "", "", "", 0, read_unknown },
-        { "unbuffer", "", "", "", 0, read_unknown },
-        { "unshare", "", "", "", 0, read_unknown },
-        { "valgrind", "", "", "", 0, read_unknown },
-        { "watch", "", "", "", 0, read_unknown },
-        { "xvfb-run", "", "", "", 0, read_unknown },
-        /* links to setarch */
-        { "aarch64", "", "", "", 0, read_unknown },
-        { "arm64", "", "", "", 0, read_unknown },
-        { "armv8l", "", "", "", 0, read_unknown },
-        { "i386", "", "", "", 0, read_unknown },
-        { "uname26", "", "", "", 0, read_unknown },
-        { "x86_64", "", "", "", 0, read_unknown },
 };
 
 /* They exist in the shell alone, whatever lies in PATH. */
@@ -640,8 +542,11 @@ read_program(struct reader *r, const struct words *w)
 
         if (!name)
                 doubt_word(r, SHELL_UNKNOWN, word);
-        else if (!read_carrier(r, carriers, sizeof carriers / sizeof *carriers, name, w))
+        else if (!read_carrier(r, carriers, sizeof carriers / sizeof *carriers, name, w)) {
                 reader_program(r, name, w, false);
+                reader_options(r, name, w);
+                reader_code(r, name, w);
+        }
 }
 
 void

@@ -61,6 +61,27 @@ reader_program(struct reader *r, const char *program, const struct words *w, boo
 }
 
 void
+reader_one(struct reader *r, const char *program, const char *written, bool is_carrier)
+{
+        const char **words = arena_array(r->memory, const char *, 1);
+
+        if (!words)
+                return; /* the memory is full: a doubt at the end */
+        words[0] = copy(r, written, strlen(written));
+        reader_program(r, program, &(struct words){ words, 1, true }, is_carrier);
+}
+
+void
+reader_named(struct reader *r, const char *program, const char *written)
+{
+        size_t count = r->reading->count;
+
+        reader_one(r, program, written, false);
+        if (r->reading->count > count && r->reading->actions[count].program)
+                r->reading->actions[count].is_named = true;
+}
+
+void
 reader_file(struct reader *r, const char *word)
 {
         struct shell_reading *reading = r->reading;
@@ -69,6 +90,12 @@ reader_file(struct reader *r, const char *word)
                 reader_doubt(r, SHELL_LIMIT, "", 0);
         else
                 reading->files[reading->file_count++] = word ? arena_text(r->memory, word) : NULL;
+}
+
+bool
+reader_is_alnum(char c)
+{
+        return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
 }
 
 struct words

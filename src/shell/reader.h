@@ -35,8 +35,23 @@ void reader_text(struct reader *r, const char *text, size_t len);
 /* Reads the words of a simple command (command.c). */
 void reader_words(struct reader *r, const struct words *w);
 
+/* Adds a program that gets arguments that are not known. */
+void reader_one(struct reader *r, const char *program, const char *written, bool is_carrier);
+
+/* The same for a program that code names. */
+void reader_named(struct reader *r, const char *program, const char *written);
+
+/* Reads the options of a program that hold a command (option.c). */
+void reader_options(struct reader *r, const char *program, const struct words *w);
+
+/* Notes the programs that the code in the arguments of an interpreter names (code.c). */
+void reader_code(struct reader *r, const char *program, const struct words *w);
+
 /* Adds a doubt unless the variable is known to be harmless. `is_exported`: for a program. */
 void reader_assignment(struct reader *r, const char *name, size_t len, bool is_exported);
+
+/* An ASCII letter or digit. */
+bool reader_is_alnum(char c);
 
 /* The words from `from` on. */
 struct words words_after(const struct words *w, size_t from);

@@ -49,6 +49,7 @@ struct shell_action {
         size_t word_count;        /* 0 for a doubt */
         bool has_more;            /* it gets further arguments that are not known */
         bool is_carrier;          /* it does nothing but run the actions after it: env, sh -c */
+        bool is_named;            /* code names it, which may start it: it needs no permission */
         enum shell_doubt doubt;   /* SHELL_NO_DOUBT for a program */
         unsigned pipeline, place; /* number of its pipeline, and its position there, from 0 */
 };

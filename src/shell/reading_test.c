@@ -16,11 +16,14 @@ static const char *
 find(void *context, const char *word)
 {
         static const char *const names[] = {
-                "ls",     "rm",   "cat",     "grep",      "sh",      "bash",    "env",
-                "xargs",  "find", "nice",    "timeout",   "sudo",    "busybox", "echo",
-                "printf", "git",  "curl",    "base64",    "python3", "nohup",   "time",
-                "dash",   "true", "[",       "test",      "wc",      "sg",      "ld.so",
-                "x86_64", "i386", "aarch64", "ssh-agent", "capsh",   "tmux",    "logsave"
+                "tar",    "sort",   "split", "awk",     "sed",         "perl",    "make",
+                "vim",    "rsync",  "ssh",   "gzip",    "systemd-cat", "node",    "socat",
+                "zip",    "ls",     "rm",    "cat",     "grep",        "sh",      "bash",
+                "env",    "xargs",  "find",  "nice",    "timeout",     "sudo",    "busybox",
+                "echo",   "printf", "git",   "curl",    "base64",      "python3", "nohup",
+                "time",   "dash",   "true",  "[",       "test",        "wc",      "sg",
+                "ld.so",  "x86_64", "i386",  "aarch64", "ssh-agent",   "capsh",   "tmux",
+                "logsave"
         };
         const char *name = strncmp(word, "/bin/", 5) == 0 ? word + 5 : word;
 
@@ -33,7 +36,8 @@ find(void *context, const char *word)
         return NULL;
 }
 
-/* "ls rm!" for two programs; carriers in parentheses, doubts as ?word. */
+/* "ls rm" for two programs; carriers in parentheses, those that code names in brackets, doubts as
+ * ?word. */
 static void
 describe(const struct shell_reading *r, char *out, size_t room)
 {
@@ -45,10 +49,13 @@ describe(const struct shell_reading *r, char *out, size_t room)
 
                 len += (size_t)snprintf(out + len, room - len, "%s%s%s%s", i > 0 ? " " : "",
                                         a->doubt        ? "?"
+                                        : a->is_named   ? "["
                                         : a->is_carrier ? "("
                                                         : "",
                                         a->doubt ? shell_doubt_word(a->doubt) : a->program,
-                                        a->is_carrier ? ")" : "");
+                                        a->is_named     ? "]"
+                                        : a->is_carrier ? ")"
+                                                        : "");
         }
 }
 
@@ -89,6 +96,35 @@ static const struct row plain[] = {
         { "xargs -0 -n 1 grep x", "(xargs) grep" },
         { "find . -name '*.c' -exec grep x {} \\; -print", "find grep" },
         { "exit 3", "" },
+        { "git -c user.name=x -c core.pager=cat log", "git cat" },
+        { "git -c core.hooksPath=/dev/null commit", "git" },
+        { "git -c core.fsmonitor=false status", "git" },
+        { "git -c alias.l=log l", "git" },
+        { "git -c protocol.file.allow=always clone a", "git" },
+        { "git -c credential.helper=store push", "git" },
+        { "git config core.editor true", "git" },
+        { "git push -u origin", "git" },
+        { "git cherry-pick -x a", "git" },
+        { "git clean -fdx", "git" },
+        { "git rebase --exec 'make test' a", "git make" },
+        { "git submodule foreach --recursive git pull", "git git" },
+        { "git commit -c HEAD", "git" },
+        { "tar -I gzip -xf File", "tar gzip" },
+        { "tar -czfFoo.tar x", "tar" },
+        { "tar xf IF.tar", "tar" },
+        { "tar --checkpoint-action=dot -cf a b", "tar" },
+        { "sort -S 1 --compress-program=gzip x", "sort gzip" },
+        { "sort -- --compress-program=rm", "sort" },
+        { "rsync -avze 'ssh -p 22' a b", "rsync ssh" },
+        { "make -j4 CC=gcc SHELL=/bin/bash", "make (bash)" },
+        { "vim +12 x", "vim" },
+        { "awk '/rm|x/{print $1\"|rm|\"$2 || 1}' f", "awk" },
+        { "sed -e 's/rm/mv/g' -e '/rm/,$p' f", "sed" },
+        { "sed 's/a e rm/x/' f", "sed" },
+        { "perl -pe 's/rm/x/' f", "perl" },
+        { "python3 -c 'print(\"rm\")'", "python3" },
+        { "python3 rm -c 'system'", "python3" },
+        { "node -e 'a.replace(/rm/, 1)'", "node" },
         { "ls & wait -n -f 7; wait", "ls" },
 };
 
@@ -229,6 +265,55 @@ static const struct row spellings[] = {
         { "case x in x) rm f;; esac", "?compound rm" },
         { "cat <<E\n$(rm f)\nE\n", NULL },
         { "cat <<< $(rm f)", NULL },
+        { "git -c alias.x='!rm f' x", "git rm" },
+        { "git -calias.x='!rm f' x", "git rm" },
+        { "git -c Core.Pager='r\\m f' log", "git rm" },
+        { "git -c core.sshCommand='ssh -o ProxyCommand=rm' fetch", "git ssh ?runs_others" },
+        { "git -c core.sshCommand=rm fetch", "git rm" },
+        { "git -c core.hooksPath=x commit", "git ?runs_others" },
+        { "git -c protocol.ext.allow=always clone ext::x", "git ?runs_others" },
+        { "git -c diff.x.textconv='rm f' diff", "git rm" },
+        { "git -c core.pager=\"$x\" log", "git ?expansion" },
+        { "git --exec-path=/tmp x", "git ?runs_others" },
+        { "git -C a bisect run rm f", "git rm" },
+        { "git submodule foreach 'rm f'", "git rm" },
+        { "git rebase -x 'rm f' a", "git rm" },
+        { "git rebase -ix 'rm f' a", "git rm" },
+        { "git filter-branch --tree-filter 'rm f'", "git rm" },
+        { "git config alias.x '!rm f'", "git rm" },
+        { "git fetch --upload-p='rm f' x", "git rm" },
+        { "git grep -nO'rm f' x", "git rm" },
+        { "tar cf x y --checkpoint=1 --checkpoint-action=exec='rm f'", "tar rm" },
+        { "tar xf x --to-comm 'rm f'", "tar rm" },
+        { "tar xf x -I 'rm f'", "tar rm" },
+        { "tar -xIrm -f x", "tar rm" },
+        { "tar xIf rm x", "tar ?runs_others" },
+        { "tar xf x --to-command \"$x\"", "tar ?expansion" },
+        { "tar xf x -I 'gzip; rm f'", "tar gzip rm" },
+        { "sort --compress-prog=rm x", "sort rm" },
+        { "split --filter='cat | rm f' x", "split cat rm" },
+        { "rsync -e rm a b", "rsync rm" },
+        { "rsync -avze 'ssh -o ProxyCommand=x' a b", "rsync ssh ?runs_others" },
+        { "zip -TT 'rm f' x", "zip rm" },
+        { "make SHELL=/bin/rm x", "make rm" },
+        { "make --eval=x", "make ?runs_others" },
+        { "vim -c '!rm f'", "vim ?runs_others" },
+        { "vim '+!rm f' x", "vim ?runs_others" },
+        { "socat EXEC:'rm f' -", "socat rm" },
+        { "systemd-cat rm f", "systemd-cat ?runs_others" },
+        { "awk 'BEGIN{system(\"rm f\")}'", "awk [rm]" },
+        { "awk '{print | \"rm f\"}' x", "awk [rm]" },
+        { "awk 'BEGIN{\"/bin/rm f\"|getline}'", "awk [rm]" },
+        { "sed '1e rm f' x", "sed [rm]" },
+        { "sed 's/.*/rm f/e' x", "sed [rm]" },
+        { "sed -n '$!{e rm f;}' x", "sed [rm]" },
+        { "sed 's|a|/bin/rm|ge' x", "sed [rm]" },
+        { "python3 -c 'import os; os.system(\"rm f\")'", "python3 [rm]" },
+        { "python3 -Bc 'import subprocess; subprocess.run([\"/bin/rm\"])'", "python3 [rm]" },
+        { "perl -e 'system \"rm f\"'", "perl [rm]" },
+        { "perl -ne '`rm f`' x", "perl [rm]" },
+        { "node --eval='require(\"child_process\").execSync(\"rm f\")'", "node [rm]" },
+        { "env python3 -c 'exec(\"rm\")'", "(env) python3 [rm]" },
         { "PATH=.:$PATH ls", "?environment ls" },
         { "export PAGER='rm f'; git log", "?environment git" },
         { "PAGER='rm f' git log", "?environment git" },
