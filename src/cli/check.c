@@ -207,11 +207,15 @@ static int
 check_host_alone(struct arena *arena, const struct checking *c, const char **ret_about,
                  struct error *e)
 {
+        static const struct spec none;
         struct host_file rules;
+        struct findings findings;
         struct json_writer w;
 
         *ret_about = c->host_name;
-        if (load_host(arena, c, &rules, e) < 0)
+        findings_init(&findings, arena);
+        if (load_host(arena, c, &rules, e) < 0 ||
+            check_commands(arena, &none, rules.rules, &findings, e) < 0)
                 return -1;
         if (!c->is_json) {
                 print_escaped(stdout, c->host_name, false);

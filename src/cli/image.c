@@ -113,6 +113,27 @@ image_add(struct asked *a)
 
 /* -- pull -------------------------------------------------------------------------------------- */
 
+/* Before anything is downloaded: what the image will be called here. */
+static int
+check_pulled_name(struct asked *a, struct error *e)
+{
+        const char *from, *name;
+
+        if (image_pull_name(a->words.items[1], &from, e) < 0)
+                return -1;
+        name = a->words.count > 2 ? a->words.items[2] : from;
+        if (image_name_is_free(name))
+                return 0;
+        (void)fail_at(e, ERROR_INVALID_ARGUMENT, NULL, "name", "%.200s cannot be its name here",
+                      name);
+        if (a->words.count > 2)
+                error_hint(e, "A name has %s.", IMAGE_NAME_SHAPE);
+        else
+                error_hint(e, "Say what to call it: carrel image pull %.200s %.*s:pinned", from,
+                           (int)strcspn(from, "@"), from);
+        return -1;
+}
+
 static int
 fetch(struct asked *a, struct error *e)
 {
@@ -125,6 +146,8 @@ fetch(struct asked *a, struct error *e)
         if (a->words.count > 3)
                 return fail(e, ERROR_INVALID_ARGUMENT,
                             "image pull takes the name of an image, and what to call it here");
+        if (check_pulled_name(a, e) < 0)
+                return -1;
         if (a->policy) {
                 policy = realpath(a->policy, NULL);
                 if (!policy)

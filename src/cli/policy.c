@@ -158,9 +158,17 @@ read_rules(struct arena *arena, struct asking *a, struct error *e)
                 return read_manifest(arena, a, e);
         if (ref_file_read(arena, name, POLICY_FILE_MAX, NULL, &bytes, &len, e) < 0)
                 return -1;
-        return has_end(name, ".json")
-                       ? json_read(arena, bytes, len, &text_limits_manifest, &a->rules, e)
-                       : yaml_read(arena, bytes, len, 1, &text_limits_manifest, &a->rules, e);
+        if ((has_end(name, ".json")
+                     ? json_read(arena, bytes, len, &text_limits_manifest, &a->rules, e)
+                     : yaml_read(arena, bytes, len, 1, &text_limits_manifest, &a->rules, e)) < 0)
+                return -1;
+        /* rules have no such field: it is a host file */
+        if (a->rules->kind != NODE_MAP || !node_find(a->rules, "commands"))
+                return 0;
+        if (ref_rules_of_host(arena, &a->rules, NULL, e) < 0)
+                return -1;
+        a->rules = node_find(a->rules, "commands");
+        return 0;
 }
 
 /* JSON; without --arguments the call has none. */

@@ -71,7 +71,7 @@ choose_name(struct importing *i, const char *given, struct error *e)
                 memcpy(i->ret->name, name, strlen(name) + 1);
         else if (!name)
                 name_of_path(i->asked->source, i->ret->name);
-        if (image_name_is_valid(i->ret->name))
+        if (image_name_is_free(i->ret->name))
                 return 0;
         (void)fail_at(e, ERROR_INVALID_ARGUMENT, NULL, "name",
                       name ? "%.200s is no name of an image" : "the image has no name", name);

@@ -17,6 +17,7 @@
 #include "base/name.h"
 #include "base/scoped.h"
 #include "base/write_all.h"
+#include "text/nearest.h"
 
 enum { DIGITS_LEAST = 8 };
 
@@ -163,6 +164,16 @@ image_name_is_valid(const char *name)
         return len > 0 && len <= IMAGE_NAME_MAX && name[len] == '\0' && !strchr("._-/:@", name[0]);
 }
 
+bool
+image_name_is_free(const char *name)
+{
+        size_t digits = strspn(name, "0123456789abcdef");
+
+        return image_name_is_valid(name) && !strchr(name, '@') &&
+               strncmp(name, PREFIX, strlen(PREFIX)) != 0 &&
+               !(digits >= DIGITS_LEAST && name[digits] == '\0');
+}
+
 static int
 not_found(struct error *e, const char *name)
 {
@@ -229,6 +240,56 @@ find_by_digits(const struct image_store *s, const char *name, struct digest *ret
         return search.found == 1 ? 0 : not_found(e, name);
 }
 
+/* -- a name that was probably meant ------------------------------------------------------------ */
+
+struct guess {
+        const char *wanted;
+        struct nearest nearest;
+        char found[IMAGE_NAME_MAX + 1];
+        bool is_same; /* it differs in registry or tag alone */
+};
+
+/* "python" of "docker.io/library/python:3.12" */
+static const char *
+short_name(const char *name, size_t *ret_len)
+{
+        const char *slash = strrchr(name, '/');
+
+        name = slash ? slash + 1 : name;
+        *ret_len = strcspn(name, ":@");
+        return name;
+}
+
+static int
+try_guess(void *ctx, const char *name, const struct digest *image)
+{
+        struct guess *g = ctx;
+        size_t len, wanted_len;
+        const char *mine = short_name(name, &len), *wanted = short_name(g->wanted, &wanted_len);
+        bool is_same = len == wanted_len && strncmp(mine, wanted, len) == 0;
+
+        (void)image;
+        if (g->is_same || (!is_same && !nearest_try(&g->nearest, name, name)))
+                return 0;
+        g->is_same = is_same;
+        (void)snprintf(g->found, sizeof g->found, "%s", name);
+        return 0;
+}
+
+static int
+not_found_near(const struct image_store *s, struct error *e, const char *name)
+{
+        struct guess guess = { .wanted = name, .nearest = nearest_begin(name) };
+
+        if (image_store_names(s, try_guess, &guess, e) < 0)
+                return -1;
+        (void)not_found(e, name);
+        if (guess.found[0] != '\0')
+                error_hint(e, "Did you mean %.200s? `carrel image ls` lists the images.",
+                           guess.found);
+        return -1;
+}
+
 /* 1: NAME@sha256:HEX, and there is such an image; 0: no digest; -1: no such image. */
 static int
 find_pinned(const struct image_store *s, const char *name, struct digest *ret, struct error *e)
@@ -256,7 +317,10 @@ image_store_find(const struct image_store *s, const char *name, struct digest *r
         case 0:
                 return 0;
         case 1:
-                return find_by_digits(s, name, ret, e);
+                return find_by_digits(s, name, ret, e) == 0 ? 0
+                       : e->code == ERROR_IMAGE_NOT_FOUND && !e->reason[0]
+                               ? not_found_near(s, e, name)
+                               : -1;
         default:
                 return unusable(e, errno, "reading a name");
         }
@@ -268,7 +332,7 @@ image_store_name(struct image_store *s, const char *name, const struct digest *i
 {
         char encoded[IMAGE_NAME_ROOM], text[DIGEST_HEX + 1];
 
-        if (!image_name_is_valid(name) || name_encode(name, encoded, sizeof encoded) == 0) {
+        if (!image_name_is_free(name) || name_encode(name, encoded, sizeof encoded) == 0) {
                 (void)fail(e, ERROR_INVALID_ARGUMENT, "%.200s is no name of an image", name);
                 error_hint(e, "A name has %s.", IMAGE_NAME_SHAPE);
                 return -1;
@@ -287,7 +351,7 @@ image_store_unname(struct image_store *s, const char *name, struct error *e)
                 return not_found(e, name);
         if (unlinkat(s->names, encoded, 0) == 0)
                 return fsync(s->names) < 0 ? write_failed(e, errno) : 0;
-        return errno == ENOENT ? not_found(e, name) : write_failed(e, errno);
+        return errno == ENOENT ? not_found_near(s, e, name) : write_failed(e, errno);
 }
 
 static int

@@ -31,9 +31,9 @@
 
 enum { IMAGE_NAME_MAX = 200, IMAGE_NAME_ROOM = IMAGE_NAME_MAX * 3 + 1 };
 
-#define IMAGE_NAME_SHAPE                                                                    \
-        "letters, digits and . _ - / : @, beginning with a letter or a digit, at most 200 " \
-        "characters"
+#define IMAGE_NAME_SHAPE                                                                  \
+        "letters, digits and . _ - / :, beginning with a letter or a digit, at most 200 " \
+        "characters, and is not the digest of an image"
 
 /* below a layer's directory: its files */
 #define IMAGE_LAYER_ROOT "root"
@@ -64,6 +64,12 @@ void image_store_unlock(struct image_store *s);
 
 /* Is it the name of an image (IMAGE_NAME_SHAPE)? "python:3.12", "registry.example/team/app:v1" */
 bool image_name_is_valid(const char *name);
+
+/*
+ * May an image get this name? Not one that reads as a digest ("a@sha256:HEX", "sha256:HEX", eight
+ * or more hexadecimal digits): who writes a digest means that image.
+ */
+bool image_name_is_free(const char *name);
 
 /*
  * The image that `name` means: a name, or at least 8 digits of its digest ("sha256:" may stand

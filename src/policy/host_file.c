@@ -8,6 +8,7 @@
  */
 #include "policy/host_read.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -29,7 +30,8 @@ int
 host_reading_wrong(struct host_reading *r, const struct node *n, const char *path,
                    const char *reason, const char *message)
 {
-        (void)fail_at(r->e, ERROR_SCHEMA_INVALID, path, reason, "%s: %s", path, message);
+        (void)fail_at(r->e, ERROR_SCHEMA_INVALID, path, reason, "%s%s%s", path,
+                      path[0] != '\0' ? ": " : "", message);
         r->e->line = n->line;
         r->e->column = n->column;
         error_hint(r->e, "Correct the host file.");
@@ -37,6 +39,15 @@ host_reading_wrong(struct host_reading *r, const struct node *n, const char *pat
 }
 
 /* -- lists of words ---------------------------------------------------------------------------- */
+
+static int
+wrong_list(struct host_reading *r, const struct node *n, const char *path, const char *message)
+{
+        (void)host_reading_wrong(r, n, path, "type", message);
+        if (n->kind == NODE_STRING && n->len > 0)
+                error_hint(r->e, "Write: %s: [%.100s]", path, n->text);
+        return -1;
+}
 
 int
 host_read_names(struct host_reading *r, const struct node *n, const char *path,
@@ -46,7 +57,7 @@ host_read_names(struct host_reading *r, const struct node *n, const char *path,
         size_t count = 0;
 
         if (n->kind != NODE_LIST || n->len > HOST_NAMES_MAX)
-                return host_reading_wrong(r, n, path, "type", "this is a list of words");
+                return wrong_list(r, n, path, "this is a list of words");
         items = arena_array(r->arena, const char *, n->len + 1);
         if (!items)
                 return host_reading_no_memory(r->e);
@@ -66,8 +77,13 @@ read_roots(struct host_reading *r, const struct node *n, const char *path, struc
         if (host_read_names(r, n, path, ret) < 0)
                 return -1;
         for (size_t i = 0; i < ret->count; i++)
-                if (ret->items[i][0] != '/' ||
-                    !host_path_is_below(&(struct spec_names){ &ret->items[i], 1 }, ret->items[i]))
+                if (strchr(ret->items[i], '*'))
+                        return host_reading_wrong(r, n, path, "pattern",
+                                                  "a directory has no wildcard; all directories "
+                                                  "below a listed one are permitted with it");
+                else if (ret->items[i][0] != '/' ||
+                         !host_path_is_below(&(struct spec_names){ &ret->items[i], 1 },
+                                             ret->items[i]))
                         return host_reading_wrong(
                                 r, n, path, "pattern",
                                 "each entry is an absolute path without \"..\", \".\" or \"//\"");
@@ -147,6 +163,38 @@ host_read_least_tier(struct host_reading *r, const struct node *n)
 }
 
 static int
+wrong_count(struct host_reading *r, const struct node *n, const char *path, uint64_t least,
+            uint64_t most)
+{
+        char message[80];
+
+        (void)snprintf(message, sizeof message,
+                       "this is a whole number from %" PRIu64 " to %" PRIu64, least, most);
+        return host_reading_wrong(r, n, path, "range", message);
+}
+
+static int
+unknown_limit(struct host_reading *r, const struct node *n, const char *path)
+{
+        struct nearest nearest = nearest_begin(n->key);
+        const char *section, *meant, *begun = NULL; /* memory: memory_mb */
+        const struct field *row;
+
+        (void)host_reading_wrong(r, n, path, "unknown_field",
+                                 "its fields are those of limits and of metadata.carrel.limits in "
+                                 "a manifest");
+        for (size_t i = 0; (row = host_limits_row(i, &section)) != NULL; i++) {
+                (void)nearest_try(&nearest, row->name, row->name);
+                if (strncmp(row->name, n->key, strlen(n->key)) == 0)
+                        begun = row->name;
+        }
+        meant = begun ? begun : nearest.found;
+        error_hint(r->e, "%s%s%sdocs/FIELDS.md lists the limits.", meant ? "Did you mean `" : "",
+                   meant ? meant : "", meant ? "`? " : "");
+        return -1;
+}
+
+static int
 host_read_limits_max(struct host_reading *r, const struct node *n)
 {
         if (n->kind != NODE_MAP)
@@ -161,16 +209,10 @@ host_read_limits_max(struct host_reading *r, const struct node *n)
                 if (!path)
                         return host_reading_no_memory(r->e);
                 if (!row)
-                        return host_reading_wrong(
-                                r, member, path, "unknown_field",
-                                "its fields are those of limits and of metadata.carrel.limits "
-                                "in a manifest");
+                        return unknown_limit(r, member, path);
                 if (member->kind != NODE_INT || member->integer < (int64_t)row->min ||
                     member->integer > (int64_t)row->max)
-                        return host_reading_wrong(
-                                r, member, path, "range",
-                                "this is a whole number within the bounds that a manifest has "
-                                "for it");
+                        return wrong_count(r, member, path, row->min, row->max);
                 memcpy((char *)&r->rules->limits.each + row->offset, &value, sizeof value);
         }
         return 0;
@@ -180,10 +222,7 @@ static int
 read_count(struct host_reading *r, const struct node *n, int64_t least, int64_t most, uint64_t *ret)
 {
         if (n->kind != NODE_INT || n->integer < least || n->integer > most)
-                return host_reading_wrong(r, n, n->key, "range",
-                                          arena_format(r->arena,
-                                                       "this is a whole number from %lld to %lld",
-                                                       (long long)least, (long long)most));
+                return wrong_count(r, n, n->key, (uint64_t)least, (uint64_t)most);
         *ret = (uint64_t)n->integer;
         return 0;
 }
@@ -318,7 +357,37 @@ host_read_redact(struct host_reading *r, const struct node *n)
 static int
 host_read_passthrough_allow(struct host_reading *r, const struct node *n)
 {
-        return host_read_names(r, n, "passthrough_allow", &r->rules->passthrough_allow);
+        const struct spec_names *names = &r->rules->passthrough_allow;
+
+        if (host_read_names(r, n, "passthrough_allow", &r->rules->passthrough_allow) < 0)
+                return -1;
+        for (size_t i = 0; i < names->count; i++)
+                if (strpbrk(names->items[i], "*?= "))
+                        return host_reading_wrong(r, n, "passthrough_allow", "pattern",
+                                                  "each entry is the whole name of one variable");
+        return 0;
+}
+
+static int
+unknown_operation(struct host_reading *r, const struct node *n)
+{
+        const char *word = n->kind == NODE_STRING ? n->text : "";
+        struct nearest nearest = nearest_begin(word);
+        char all[256];
+        size_t len = 0;
+
+        all[0] = '\0';
+        for (size_t i = 0; spec_approve_words[i]; i++) {
+                (void)nearest_try(&nearest, spec_approve_words[i], spec_approve_words[i]);
+                if (len < sizeof all)
+                        len += (size_t)snprintf(all + len, sizeof all - len, "%s%s",
+                                                i > 0 ? ", " : "", spec_approve_words[i]);
+        }
+        (void)host_reading_wrong(r, n, "approve", "choice",
+                                 "this is not an operation that can wait");
+        error_hint(r->e, "%s%s%sThese can wait: %s.", nearest.found ? "Did you mean " : "",
+                   nearest.found ? nearest.found : "", nearest.found ? "? " : "", all);
+        return -1;
 }
 
 static int
@@ -328,7 +397,7 @@ host_read_approve(struct host_reading *r, const struct node *n)
         size_t count = 0;
 
         if (n->kind != NODE_LIST || n->len > SPEC_APPROVE_MAX)
-                return host_reading_wrong(r, n, "approve", "type", "this is a list of operations");
+                return wrong_list(r, n, "approve", "this is a list of operations");
         items = arena_array(r->arena, const char *, n->len + 1);
         if (!items)
                 return host_reading_no_memory(r->e);
@@ -337,10 +406,7 @@ host_read_approve(struct host_reading *r, const struct node *n)
                 items[count] =
                         item->kind == NODE_STRING ? spec_approve_operation(item->text) : NULL;
                 if (!items[count++])
-                        return host_reading_wrong(
-                                r, item, "approve", "choice",
-                                "this is not an operation that can wait: exec, file.write, "
-                                "network.set, ...");
+                        return unknown_operation(r, item);
         }
         r->rules->approve = (struct spec_names){ items, count };
         return 0;
@@ -350,8 +416,8 @@ static int
 host_read_sanitize_output(struct host_reading *r, const struct node *n)
 {
         if (n->kind != NODE_LIST || n->len > SANITIZE_BITS)
-                return host_reading_wrong(r, n, "sanitize_output", "type",
-                                          "this is a list of control, hidden, secrets");
+                return wrong_list(r, n, "sanitize_output",
+                                  "this is a list of control, hidden, secrets");
         node_each(item, n)
         {
                 unsigned bit = spec_sanitize_bit(item);
@@ -389,10 +455,16 @@ host_read_commands(struct host_reading *r, const struct node *n)
         }
         (void)snprintf(path, sizeof path, "commands%s%.64s", fault == n ? "" : "/",
                        fault == n ? "" : fault->key);
-        return host_reading_wrong(r, fault, path, is_known ? "type" : "unknown_field",
-                                  !is_known    ? "there is no such field; docs/POLICY.md lists them"
-                                  : fault == n ? "this is a map; docs/POLICY.md lists its fields"
-                                               : "docs/POLICY.md says what its value can be");
+        (void)host_reading_wrong(r, fault, path, is_known ? "type" : "unknown_field",
+                                 !is_known    ? "there is no such field; docs/POLICY.md lists them"
+                                 : fault == n ? "this is a map; docs/POLICY.md lists its fields"
+                                              : "this is not a value of it");
+        if (is_known && fault != n)
+                error_hint(r->e,
+                           "A list is written %.64s: [%.100s]. docs/POLICY.md has the values "
+                           "of every field.",
+                           fault->key, fault->kind == NODE_STRING ? fault->text : "NAME");
+        return -1;
 }
 
 static int

@@ -13,6 +13,7 @@
 #include <strings.h>
 
 #include "spec/provider.h"
+#include "text/nearest.h"
 
 struct ability_row {
         const char *name;
@@ -166,6 +167,8 @@ static int
 read_member(struct arena *arena, const struct node *n, const char *path, struct host_ability *ret,
             struct error *e)
 {
+        struct nearest nearest;
+
         if (strcmp(n->key, "egress") == 0)
                 return read_egress(n, path, ret, e);
         if (strcmp(n->key, "tier") == 0)
@@ -179,8 +182,17 @@ read_member(struct arena *arena, const struct node *n, const char *path, struct 
                 *flag_of(ret, i) = n->boolean;
                 return 0;
         }
-        return fail_at(e, ERROR_SCHEMA_INVALID, path, "unknown_field",
-                       "a provider has no ability \"%.64s\"", n->key);
+        (void)fail_at(e, ERROR_SCHEMA_INVALID, path, "unknown_field",
+                      "a provider has no ability \"%.64s\"", n->key);
+        nearest = nearest_begin(n->key);
+        for (size_t i = 0; i < ABILITY_COUNT; i++)
+                (void)nearest_try(&nearest, abilities[i].name, abilities[i].name);
+        error_hint(e,
+                   "%s%s%s`carrel schema --host` prints them, and `carrel providers` shows "
+                   "them.",
+                   nearest.found ? "Did you mean " : "", nearest.found ? nearest.found : "",
+                   nearest.found ? "? " : "");
+        return -1;
 }
 
 int

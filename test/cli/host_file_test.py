@@ -279,7 +279,33 @@ def machines_file():
         subprocess.run(["umount", "/etc"], check=True)
 
 
+def mistakes():
+    """Each: a host file, and the words of the answer of `carrel check --host`."""
+    rows = (("audit: run", "Write: audit: [run]"), ("approve: exec", "Write: approve: [exec]"), ("sanitize_output: control", "Write: sanitize_output: [control]"),
+            ("approve: [file.wrte]", "Did you mean file.write?"), ("approve: [nothing]", "These can wait: exec, "), ("limits_max: {memory: 512}", "Did you mean `memory_mb`?"),
+            ("limits_max: {timeout: 512}", "Did you mean `timeout_ms`?"), ("limits_max: {pidz: 512}", "Did you mean `pids`?"), ("limits_max: {memory_mb: 512m}", "a whole number from 1 to "),
+            ("limits_max: {nothing: 1}", "docs/FIELDS.md"), ("mount_roots: [/srv/*]", "no wildcard"), ("passthrough_allow: ['AWS_*']", "the whole name"), ("providers: {local: {isolatd: true}}", "Did you mean isolated?"),
+            ("commands: {allow: git}", "allow: [git]"), ("commands: {deny: [rm -rf]}", "commands_disallowed: ['rm -rf']"), ("commands: {deny: ['c*']}", "no wildcard"), ("- a", "error: a host file is a map"))
+    wrong = []
+    with Home() as h:
+        os.unlink(os.path.join(h.path, "SANDBOX.md"))
+        for text, words in rows:
+            h.write("h.yaml", text + "\n")
+            done = h.carrel("check", "--host", "h.yaml")
+            if done.returncode != 126 or words not in done.stderr:
+                wrong.append((text, words, done))
+        report("%d mistakes in a host file: each answer has the line to write, or the word that was meant" % len(rows), wrong)
+        h.write("h.yaml", "mount_roots: [/srv]\ncommands: {deny: [rm]}\n")
+        done = h.carrel("policy", "test", "h.yaml", "--", "rm", "x")
+        check("carrel policy test takes a host file", done.returncode == 126 and 'by the entry "rm"' in done.stdout, done)
+        h.write("rules.yaml", "deny: [rm]\n")
+        h.write("h.yaml", "commands: {file: %s}\n" % os.path.join(h.path, "rules.yaml"))
+        done = h.carrel("policy", "test", "h.yaml", "--", "rm", "x")
+        check("also one whose rules are in a file", done.returncode == 126 and 'by the entry "rm"' in done.stdout, done)
+
+
 need_programs()
+mistakes()
 tools_in_home()
 refusals_name_the_command()
 users_file()

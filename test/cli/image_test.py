@@ -327,6 +327,24 @@ def mistakes(top):
         tell(f"image {' '.join(words)[:40]}: {code}, with a next step", code in got.stderr and part in got.stderr and got.returncode in (125, 126), got.stderr)
 
 
+def digests(top):
+    """A name that reads as a digest would stand for an image that has another one."""
+    bench = Bench(top, "digests")
+    source, zeros = bench.file("a.tar", BASE), "0" * 64
+    for name in ("a@sha256:" + zeros, "sha256:" + zeros, "a@b", "deadbeef", zeros):
+        got = bench.json("import", source, name)
+        tell(f"{name[:12]} is no name for an image", got.get("error", {}).get("code") == "invalid_argument" and "the digest" in got["error"]["hint"], got)
+    got = bench.carrel("pull", "none.invalid/a@sha256:" + zeros)
+    tell("image pull of a digest asks what to call it, before it downloads", got.returncode == 125 and f"carrel image pull none.invalid/a@sha256:{zeros} none.invalid/a:pinned" in got.stderr, got.stderr)
+    made = bench.json("import", source, "team/app:1")
+    tell("the digest itself finds it", bench.json("show", "other@" + made["id"])["id"] == made["id"] and bench.json("show", made["id"][7:19])["id"] == made["id"], made)
+    for wrong in ("team/app:2", "app", "docker.io/team/app:latest", "team/ap:1"):
+        got = [bench.carrel(verb, wrong) for verb in ("show", "rm")]
+        tell(f"image show and rm {wrong}: the name that was probably meant", all("Did you mean team/app:1?" in g.stderr and "image_not_found" in g.stderr for g in got), *[g.stderr for g in got])
+    got = bench.carrel("show", "nothing")
+    tell("no name is guessed where none is near", "Did you mean" not in got.stderr, got.stderr)
+
+
 # -- removing, and being killed ---------------------------------------------------------------------
 
 def removes(top):
@@ -389,7 +407,7 @@ def main():
     signal.signal(signal.SIGPIPE, signal.SIG_DFL)
     top = tempfile.mkdtemp(prefix="carrel-image-")
     try:
-        for part in (imports, imports_archives, drops, rarities, refuses, bombs, lies, mistakes, removes, killed, together):
+        for part in (imports, imports_archives, drops, rarities, refuses, bombs, lies, mistakes, digests, removes, killed, together):
             part(top)
     finally:
         shutil.rmtree(top, ignore_errors=True)
