@@ -23,6 +23,7 @@
 #include "audit/recent.h"
 #include "audit/redact.h"
 #include "base/scoped.h"
+#include "base/switches.h"
 #include "base/write_all.h"
 #include "clock/clock.h"
 #include "text/json.h"

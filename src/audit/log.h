@@ -57,10 +57,9 @@ struct audit_log {
         struct buffer lines;   /* memory of the last append; owned */
 };
 
-#ifdef CARREL_TEST_SWITCHES
-/* Set before a log is written: appends do not wait for the disk. Only for measurements. */
+/* Set before a log is written: appends do not wait for the disk. Only for measurements, in the
+ * build with test switches. */
 extern bool audit_log_is_unsynced;
-#endif
 
 /*
  * Opens the log in the directory `path` (absolute). If `makes`, it is created with its parents if

@@ -5,6 +5,8 @@
  */
 #include "bridge/test_switches.h"
 
+#include "base/switches.h"
+
 #ifdef CARREL_TEST_SWITCHES
 #include <stddef.h>
 #include <string.h>

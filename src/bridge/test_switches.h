@@ -7,6 +7,8 @@
 
 #include <stdbool.h>
 
+#include "base/switches.h"
+
 enum bridge_switch {
         BRIDGE_SWITCH_MESSAGE, /* a line that is no message is skipped */
         BRIDGE_SWITCH_SESSION, /* a message that may not come is taken */

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "base/scoped.h"
+#include "base/switches.h"
 #include "clock/clock.h"
 #include "judge/asker.h"
 #include "programs/programs.h"

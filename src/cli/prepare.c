@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "base/scoped.h"
+#include "base/switches.h"
 #include "cli/options.h"
 #include "clock/clock.h"
 #include "daemon/state.h"

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/switches.h"
 #include "boxstate/wall_state.h"
 #include "egress/admit.h"
 #include "prepare/caps.h"

@@ -12,6 +12,8 @@
 #include <stdlib.h>
 #include <time.h>
 
+#include "base/switches.h"
+
 enum { WAIT_MAX_MS = 60000 }; /* longer waits are taken in pieces: poll(2) counts in an int */
 
 static uint64_t

@@ -16,6 +16,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/switches.h"
 #include "changes/server.h"
 #include "daemon/child.h"
 #include "daemon/fetcher.h"

@@ -5,6 +5,8 @@
  */
 #include "gate/test_switches.h"
 
+#include "base/switches.h"
+
 #ifdef CARREL_TEST_SWITCHES
 #include <stdlib.h>
 #include <string.h>

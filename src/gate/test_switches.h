@@ -7,6 +7,8 @@
 
 #include <stdbool.h>
 
+#include "base/switches.h"
+
 enum gate_switch {
         SWITCH_NAMES,      /* admit_name: DNS answers any name */
         SWITCH_CONNECTION, /* admit_connection */

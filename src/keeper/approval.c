@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "api/event_record.h"
+#include "base/switches.h"
 #include "keeper/approval_bind.h"
 #include "keeper/approval_party.h"
 #include "keeper/limits.h"

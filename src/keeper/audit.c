@@ -18,6 +18,7 @@
 #include "api/ending.h"
 #include "api/event_record.h"
 #include "api/start_error.h"
+#include "base/switches.h"
 #include "keeper/approval.h"
 #include "keeper/audit_members.h"
 #include "keeper/content.h"

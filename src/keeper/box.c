@@ -20,6 +20,7 @@
 #include <unistd.h>
 
 #include "base/scoped.h"
+#include "base/switches.h"
 #include "keeper/audit.h"
 #include "keeper/box_parts.h"
 #include "keeper/changed.h"

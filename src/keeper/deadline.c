@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/switches.h"
 #include "keeper/sandbox.h"
 #include "keeper/usage.h"
 #include "outcome/outcome.h"

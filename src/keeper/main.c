@@ -26,6 +26,7 @@
 #include <unistd.h>
 
 #include "base/scoped.h"
+#include "base/switches.h"
 #include "keeper/audit.h"
 #include "keeper/changed.h"
 #include "keeper/judging.h"

@@ -12,6 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/switches.h"
 #include "keeper/content.h"
 #include "keeper/op.h"
 #include "keeper/port_index.h"

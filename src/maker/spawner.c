@@ -29,6 +29,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/switches.h"
 #include "box/box.h"
 #include "box/bridge/bridge.h"
 #include "box/fake/fake.h"

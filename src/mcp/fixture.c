@@ -8,6 +8,8 @@
  */
 #include "mcp/fixture.h"
 
+#include "base/switches.h"
+
 #ifdef CARREL_TEST_SWITCHES
 #include <string.h>
 

@@ -13,6 +13,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "base/switches.h"
 #include "mcp/tool.h"
 #include "text/json.h"
 

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/switches.h"
 #include "bridge/ability.h"
 #include "plan/request.h"
 #include "text/json.h"

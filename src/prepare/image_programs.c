@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/switches.h"
 #include "plan/request.h"
 #include "spec/provider.h"
 

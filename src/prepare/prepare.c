@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "base/scoped.h"
+#include "base/switches.h"
 #include "plan/disk.h"
 #include "prepare/container.h"
 #include "prepare/elsewhere.h"

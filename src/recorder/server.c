@@ -25,6 +25,7 @@
 #include "audit/log.h"
 #include "audit/redact.h"
 #include "base/scoped.h"
+#include "base/switches.h"
 #include "clock/clock.h"
 #include "recorder/owner.h"
 #include "recorder/process.h"

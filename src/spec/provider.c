@@ -9,6 +9,7 @@
 
 #include <string.h>
 
+#include "base/switches.h"
 #include "spec/field.h"
 #include "spec/section.h"
 #include "text/nearest.h"

@@ -1,8 +1,8 @@
 """Runs the programs of all wanted stages side by side.
 
 A stage waits until the stages that it needs have succeeded; then its jobs become ready. Ready jobs
-start while their weights fit into the slots: first those with a lane (builds), then the longest. A
-job with failures runs once more, by itself, at the end.
+start while their weights fit into the slots: first those with a lane (builds, in the order of the
+table of stages), then the longest. A job with failures runs once more, by itself, at the end.
 """
 import json
 import os
@@ -62,6 +62,7 @@ class Schedule:
         self.stage_runs, self.context, self.slots = stage_runs, context, slots
         self.logs, self.times, self.screen = logs, times, screen
         self.by_name = {r.stage.name: r for r in stage_runs}
+        self.place = {r.stage.name: i for i, r in enumerate(stage_runs)}
         self.ready, self.running, self.failed_first = [], [], []
         self.again = {}              # job name -> the result that failed first
 
@@ -127,8 +128,12 @@ class Schedule:
         has_alone = job.is_alone or any(r.job.is_alone for r in self.running)
         return not has_alone and not is_lane_taken and used + job.weight <= self.slots
 
+    def urgency(self, job):
+        """What starts first has the smallest."""
+        return job.is_alone, not job.lane, self.place[job.stage] if job.lane else -self.times.of(job)
+
     def start_what_fits(self):
-        order = sorted(self.ready, key=lambda j: (j.is_alone, not j.lane, -self.times.of(j)))
+        order = sorted(self.ready, key=self.urgency)
         for job in order:
             if self.fits(job):
                 self.ready.remove(job)

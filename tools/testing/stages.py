@@ -140,7 +140,7 @@ class Stage:
 STAGES = (
     Stage("check-checks", QUICK, "", "each tool that can fail a run does so when it should", self_tests),
     Stage("build", QUICK, "", "the shipped program builds with musl", build("build")),
-    Stage("build-switches", USUAL, "", "the build whose defences a test may switch off builds", build("build-switches")),
+    Stage("build-switches", USUAL, "build", "the build whose defences a test may switch off builds", build("build-switches")),
     Stage("build-release", ALL, "", "the last release builds, from this repository's history", lambda stage, context: [
         Job(stage, stage, ["tools/build-release"], is_tap=False, weight=CORE, lane="build")]),
     Stage("build-test", QUICK, "", "gcc and glibc build everything without a warning", build("build-test")),

@@ -23,6 +23,7 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
+#include "base/switches.h"
 #include "bridge/process/relay.h"
 #include "bridge/process/starter.h"
 #include "bridge/test_switches.h"

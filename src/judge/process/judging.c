@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/switches.h"
 #include "judge/message.h"
 #include "judge/tool.h"
 #include "wire/message.h"
