@@ -253,6 +253,33 @@ int carrel_resume(struct carrel *c, const char *id, struct carrel_sandbox **ret,
 int carrel_set_network(struct carrel *c, const char *id, const char *const *egress, size_t count,
                        struct carrel_sandbox **ret, struct carrel_error *e);
 
+/*
+ * Limits of a sandbox, and what is used of them. CARREL_NONE: no limit, or not measured. memory_mb
+ * to io_write_bps hold for the sandbox; timeout_ms and output_bytes for each command that begins
+ * later.
+ */
+struct carrel_limits {
+        const char *id, *status;
+        uint64_t memory_mb, cpu_millicores, pids, io_read_bps, io_write_bps;
+        uint64_t timeout_ms, output_bytes;
+        uint64_t open_files, disk_mb;                  /* cannot be changed */
+        uint64_t memory_used_bytes, pids_used, cpu_ms; /* now; cpu_ms: since it started */
+        const char *const *not_enforced; /* names of limits that this machine cannot enforce */
+        size_t not_enforced_count;
+};
+
+int carrel_get_limits(struct carrel *c, const char *id, struct carrel_limits **ret,
+                      struct carrel_error *e);
+
+/*
+ * Changes the limits that are not 0, judged like those of a new sandbox; all of them or none. The
+ * other members are not read. Nothing is killed. Errors: limit_in_use (memory that is in use),
+ * capability_unavailable (a limit that cannot change here, at its name), sandbox_policy_denied
+ * (above limits_max of the host file).
+ */
+int carrel_set_limits(struct carrel *c, const char *id, const struct carrel_limits *wanted,
+                      struct carrel_limits **ret, struct carrel_error *e);
+
 struct carrel_denial {
         uint64_t at_ms;     /* since 1970, 0: not known */
         uint32_t exec;      /* exec that opened the connection, 0: not known */

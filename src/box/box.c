@@ -322,6 +322,16 @@ hear_kept(void *of, const struct wire_kept *kept)
 }
 
 static void
+hear_limited(void *of, const struct wire_limited *answer)
+{
+        struct box *b = of;
+        struct wire_limited told = *answer;
+
+        told.cpu_ns = b->engine->calls->usage(b->engine, ENGINE_CPU_NS);
+        keeper_say_all(b, WIRE_BOX_LIMITED, &told, sizeof told);
+}
+
+static void
 hear_lost(void *of)
 {
         struct box *b = of;
@@ -364,6 +374,7 @@ const struct engine_news box_news = {
         .denied = hear_denied,
         .executed = hear_executed,
         .kept = hear_kept,
+        .limited = hear_limited,
         .lost = hear_lost,
         .gone = hear_gone,
 };

@@ -108,6 +108,8 @@ struct engine_news {
         int (*executed)(void *box, uint32_t exec, const void *executed, size_t len);
         /* what became of a name that programs of the host act on */
         void (*kept)(void *box, const struct wire_kept *kept);
+        /* answers limit() */
+        void (*limited)(void *box, const struct wire_limited *answer);
         void (*lost)(void *box);
         void (*gone)(void *box, const struct engine_gone *gone);
 };
@@ -155,6 +157,9 @@ struct engine_calls {
          * frozen sandbox, exec() is not called; connect() and kill() work.
          */
         int (*freeze)(struct engine *e, int is_wanted);
+        /* Other limits, or what is used of them: struct wire_limit, then its steps (`len` bytes,
+         * borrowed). 0: `limited` follows; -errno: nothing changes */
+        int (*limit)(struct engine *e, const void *wanted, size_t len);
         /* a counter, or ENGINE_UNKNOWN */
         uint64_t (*usage)(struct engine *e, enum engine_usage of);
         /* CPU time of the command's whole tree in us, or ENGINE_UNKNOWN */

@@ -84,6 +84,13 @@ noted_freeze(struct engine *e, int is_wanted)
         return is_wanted ? -ENOTSUP : 0;
 }
 
+static inline int
+noted_limit(struct engine *e, const void *wanted, size_t len)
+{
+        (void)e, (void)wanted, (void)len;
+        return -ENOTSUP;
+}
+
 static inline uint64_t
 noted_usage(struct engine *e, enum engine_usage of)
 {
@@ -143,6 +150,7 @@ noted_init(struct noted *n)
                 .connect = noted_connect,
                 .listen = noted_listen,
                 .freeze = noted_freeze,
+                .limit = noted_limit,
                 .usage = noted_usage,
                 .cpu_us = noted_cpu_us,
                 .has_processes = noted_has_processes,

@@ -385,6 +385,24 @@ serve_volumes(struct keeper *k, struct wire_message *m)
         meter_volumes(k->box, volumes.kb);
 }
 
+static void
+serve_limit(struct keeper *k, struct wire_message *m)
+{
+        struct box *b = k->box;
+        struct wire_limit ask;
+        struct wire_limited no = { .memory_bytes = UINT64_MAX,
+                                   .tasks = UINT64_MAX,
+                                   .cpu_ns = UINT64_MAX };
+        int result =
+                b->state == BOX_RUNNING ? b->engine->calls->limit(b->engine, body, m->len) : -ESRCH;
+
+        memcpy(&ask, body, sizeof ask);
+        no.number = ask.number;
+        no.sys = -result;
+        if (result < 0)
+                keeper_say(k, WIRE_BOX_LIMITED, &no, sizeof no);
+}
+
 static const struct row rows[] = {
         { WIRE_BOX_EXEC, sizeof(struct wire_box_exec) + sizeof(struct wire_exec), WIRE_BODY_MAX,
           serve_exec },
@@ -411,6 +429,7 @@ static const struct row rows[] = {
           serve_streams_kept },
         { WIRE_BOX_VOLUMES, sizeof(struct wire_box_volumes), sizeof(struct wire_box_volumes),
           serve_volumes },
+        { WIRE_BOX_LIMIT, sizeof(struct wire_limit), WIRE_LIMIT_MAX, serve_limit },
 };
 
 /* A long message is rare, so its pages are returned to the kernel. */

@@ -35,9 +35,10 @@ extern const struct command command_init, command_run, command_code, command_pla
         command_doctor, command_provider, command_providers, command_serve, command_mcp,
         command_key, command_create, command_ls, command_info, command_exec, command_shell,
         command_ps, command_output, command_kill, command_cp, command_extend, command_pause,
-        command_resume, command_network, command_denials, command_usage, command_url, command_stop,
-        command_events, command_completion, command_docs, command_schema, command_conformance,
-        command_doc, command_approvals, command_approve, command_deny, command_tool_server;
+        command_resume, command_network, command_limits, command_denials, command_usage,
+        command_url, command_stop, command_events, command_completion, command_docs, command_schema,
+        command_conformance, command_doc, command_approvals, command_approve, command_deny,
+        command_tool_server;
 
 /* The row with this name, or NULL. */
 const struct command *command_find(const char *name);

@@ -41,18 +41,18 @@ static const struct command command_version = {
 
 /* In the order of `carrel help`; related commands are adjacent. */
 static const struct command *const commands[] = {
-        &command_init,        &command_run,        &command_code,      &command_plan,
-        &command_gate,        &command_check,      &command_allow,     &command_policy,
-        &command_volume,      &command_image,      &command_audit,     &command_doc,
-        &command_doctor,      &command_providers,  &command_provider,  &command_tool_server,
-        &command_serve,       &command_mcp,        &command_key,       &command_create,
-        &command_ls,          &command_info,       &command_exec,      &command_shell,
-        &command_ps,          &command_output,     &command_kill,      &command_cp,
-        &command_extend,      &command_pause,      &command_resume,    &command_network,
-        &command_denials,     &command_usage,      &command_approvals, &command_approve,
-        &command_deny,        &command_url,        &command_stop,      &command_events,
-        &command_help,        &command_completion, &command_docs,      &command_schema,
-        &command_conformance, &command_version,
+        &command_init,    &command_run,         &command_code,       &command_plan,
+        &command_gate,    &command_check,       &command_allow,      &command_policy,
+        &command_volume,  &command_image,       &command_audit,      &command_doc,
+        &command_doctor,  &command_providers,   &command_provider,   &command_tool_server,
+        &command_serve,   &command_mcp,         &command_key,        &command_create,
+        &command_ls,      &command_info,        &command_exec,       &command_shell,
+        &command_ps,      &command_output,      &command_kill,       &command_cp,
+        &command_extend,  &command_pause,       &command_resume,     &command_network,
+        &command_limits,  &command_denials,     &command_usage,      &command_approvals,
+        &command_approve, &command_deny,        &command_url,        &command_stop,
+        &command_events,  &command_help,        &command_completion, &command_docs,
+        &command_schema,  &command_conformance, &command_version,
 };
 
 enum { COMMAND_COUNT = sizeof commands / sizeof commands[0], NAME_WIDTH = 12 };

@@ -129,6 +129,11 @@ static const struct kind {
                           "500",
                           { 1, 4194304 },
                           { NULL } },
+        [VALUE_CPU] = { "share of the processors",
+                        "a number of processors, as 2, or of thousandths of one, as 1500m",
+                        "1500m",
+                        { 10, 4096000 },
+                        { NULL } },
         [VALUE_KEY_ACTION] = { "action",
                                "new, ls, or rm and the id of a token",
                                "ls",
@@ -191,7 +196,10 @@ bounds_of(enum value_kind kind, char *out, size_t room)
                                n->max / HOUR_MS);
         else
                 (void)snprintf(out, n->max > 0 ? room : 1, " (%" PRIu64 " to %" PRIu64 "%s)",
-                               n->min, n->max, kind == VALUE_SIZE ? " MiB" : "");
+                               n->min, n->max,
+                               kind == VALUE_SIZE  ? " MiB"
+                               : kind == VALUE_CPU ? " thousandths"
+                                                   : "");
         return out;
 }
 
@@ -265,6 +273,23 @@ value_size_read(struct value_place at, const char *text, uint64_t *ret_mib, stru
                         return 0;
                 }
         return value_wrong(VALUE_SIZE, at, text, e);
+}
+
+static int
+cpu_read(struct value_place at, const char *text, uint64_t *ret_millicores, struct error *e)
+{
+        const struct number *bounds = &kinds[VALUE_CPU].number;
+        char *end;
+        uint64_t number, unit;
+
+        errno = 0;
+        number = strtoull(text, &end, 10);
+        unit = strcmp(end, "m") == 0 ? 1 : 1000;
+        if (text[0] < '0' || text[0] > '9' || errno != 0 || (*end != '\0' && unit != 1) ||
+            number > bounds->max / unit || number * unit < bounds->min)
+                return value_wrong(VALUE_CPU, at, text, e);
+        *ret_millicores = number * unit;
+        return 0;
 }
 
 int
@@ -351,6 +376,8 @@ value_uint_read(enum value_kind kind, struct value_place at, const char *text, u
                 return value_duration_read(at, text, ret, e);
         if (kind == VALUE_AGE)
                 return age_read(at, text, ret, e);
+        if (kind == VALUE_CPU)
+                return cpu_read(at, text, ret, e);
         return kind == VALUE_SIZE ? value_size_read(at, text, ret, e)
                                   : value_number_read(kind, at, text, ret, e);
 }

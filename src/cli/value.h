@@ -53,6 +53,7 @@ enum value_kind {
         VALUE_DOC_STARTS,
         VALUE_SIZE,
         VALUE_TASKS,
+        VALUE_CPU, /* read as thousandths of a processor */
         VALUE_COUNT
 };
 

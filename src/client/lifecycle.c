@@ -165,6 +165,40 @@ carrel_set_network(struct carrel *c, const char *id, const char *const *egress, 
 }
 
 int
+carrel_get_limits(struct carrel *c, const char *id, struct carrel_limits **ret,
+                  struct carrel_error *e)
+{
+        (void)client_begin(c, id);
+        return client_call(c, OP_LIMITS, ret, e);
+}
+
+int
+carrel_set_limits(struct carrel *c, const char *id, const struct carrel_limits *wanted,
+                  struct carrel_limits **ret, struct carrel_error *e)
+{
+        const struct {
+                uint16_t field;
+                uint64_t value;
+        } values[] = {
+                { FIELD_TIMEOUT, wanted->timeout_ms },
+                { FIELD_MEMORY_MB, wanted->memory_mb },
+                { FIELD_CPU_MILLICORES, wanted->cpu_millicores },
+                { FIELD_PIDS, wanted->pids },
+                { FIELD_IO_READ, wanted->io_read_bps },
+                { FIELD_IO_WRITE, wanted->io_write_bps },
+                { FIELD_OUTPUT_BYTES, wanted->output_bytes },
+                { FIELD_OPEN_FILES, wanted->open_files },
+                { FIELD_DISK_MB, wanted->disk_mb },
+        };
+        struct record_writer *w = client_begin(c, id);
+
+        for (size_t i = 0; i < sizeof values / sizeof *values; i++)
+                if (values[i].value != 0)
+                        record_uint(w, values[i].field, values[i].value);
+        return client_call(c, OP_LIMITS_SET, ret, e);
+}
+
+int
 carrel_list_denials(struct carrel *c, const char *id, struct carrel_denials **ret,
                     struct carrel_error *e)
 {

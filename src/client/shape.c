@@ -252,15 +252,36 @@ static const struct answer_member usage_rows[] = {
 static const struct answer_shape usage = SHAPE(usage, NULL, usage_rows, NULL);
 #undef OF
 
+#define OF struct carrel_limits
+static const struct answer_member limits_rows[] = {
+        TEXT(ID, id),
+        TEXT(STATUS, status),
+        NUMBER(TIMEOUT, timeout_ms, CARREL_NONE),
+        NUMBER(MEMORY_MB, memory_mb, CARREL_NONE),
+        NUMBER(MEMORY_USED, memory_used_bytes, CARREL_NONE),
+        NUMBER(CPU_MILLICORES, cpu_millicores, CARREL_NONE),
+        NUMBER(CPU, cpu_ms, CARREL_NONE),
+        NUMBER(PIDS, pids, CARREL_NONE),
+        NUMBER(PIDS_USED, pids_used, CARREL_NONE),
+        NUMBER(IO_READ, io_read_bps, CARREL_NONE),
+        NUMBER(IO_WRITE, io_write_bps, CARREL_NONE),
+        NUMBER(OUTPUT_BYTES, output_bytes, CARREL_NONE),
+        NUMBER(OPEN_FILES, open_files, CARREL_NONE),
+        NUMBER(DISK_MB, disk_mb, CARREL_NONE),
+        TEXTS(NOT_ENFORCED, not_enforced, not_enforced_count),
+};
+static const struct answer_shape limits = SHAPE(limits, NULL, limits_rows, NULL);
+#undef OF
+
 #define OF struct carrel_usages
 static const struct answer_member usages_rows[] = { RECORDS(ITEMS, items, count, usage) };
 static const struct answer_shape usages = SHAPE(items, &api_type_usage, usages_rows, NULL);
 #undef OF
 
 static const struct answer_shape *const shapes[] = {
-        &sandbox,   &exec,     &token,     &volume,  &info,    &lefts, &stopped,
-        &sandboxes, &execs,    &tokens,    &volumes, &denials, &left,  &denial,
-        &warning,   &approval, &approvals, &usage,   &usages,
+        &sandbox,   &exec,     &token,     &volume,  &info,    &lefts,  &stopped,
+        &sandboxes, &execs,    &tokens,    &volumes, &denials, &left,   &denial,
+        &warning,   &approval, &approvals, &usage,   &usages,  &limits,
 };
 
 const struct answer_shape *

@@ -27,7 +27,7 @@ struct exchange_hooks {
 };
 
 struct exchange {
-        const char *method; /* "GET", "POST", "PUT", "DELETE" */
+        const char *method; /* "GET", "POST", "PUT", "PATCH", "DELETE" */
         const char *path;   /* as sent, without the query; starts with '/' */
         const char *query;  /* as sent, after '?'; "" if there is no query */
         const char *body;   /* the whole body; NUL-terminated; "" while it streams */

@@ -25,6 +25,7 @@ static const char *const tools[][NAMES_MAX] = {
         { "url", "get_url" },
         { "extend", "extend_timeout" },
         { "network", "network.set" },
+        { "limits.set", "set_limits" },
 };
 
 static const char *

@@ -229,7 +229,7 @@ end_with_error(const struct call_audit *a, const struct error *why)
 
         json_init(&output, false);
         json_open_map(&output);
-        audit_write_error(&output, why);
+        recorder_write_error(&output, why);
         json_close_map(&output);
         send_end(&a->of, a->of.owner, &output, NULL, NULL);
         json_fini(&output);
@@ -323,10 +323,29 @@ write_start(const struct call *c, const struct sandbox *s, const struct exec_req
         return result;
 }
 
+/* Its entry was sent: the call waits for the answer. */
+static void
+await(struct call *c, struct call_audit *take)
+{
+        struct call_audit **last = &recorder.waiting;
+
+        calls_init(&take->same);
+        take->call = c;
+        take->asked_ms = loop_now_ms();
+        c->audit = take;
+        while (*last)
+                last = &(*last)->next;
+        *last = take;
+        recorder.waiting_count++;
+        if (recorder.patience.due_ms == LOOP_NEVER)
+                (void)loop_timer_set(recorder.keeper->loop, &recorder.patience,
+                                     take->asked_ms + AUDIT_PATIENCE_MS, give_up);
+}
+
 static int
 ask(struct call *c, struct sandbox *s, const struct exec_request *r, struct error *e)
 {
-        struct call_audit *a = calloc(1, sizeof *a), **last = &recorder.waiting;
+        struct call_audit *a = calloc(1, sizeof *a);
         struct recorder_entry head = { .what = RECORDER_START };
 
         if (!a)
@@ -341,18 +360,8 @@ ask(struct call *c, struct sandbox *s, const struct exec_request *r, struct erro
                 free(a);
                 return -1;
         }
-        calls_init(&a->same);
         memcpy(a->key, r->box.key, sizeof a->key);
-        a->call = c;
-        a->asked_ms = loop_now_ms();
-        c->audit = a;
-        while (*last)
-                last = &(*last)->next;
-        *last = a;
-        recorder.waiting_count++;
-        if (recorder.patience.due_ms == LOOP_NEVER)
-                (void)loop_timer_set(recorder.keeper->loop, &recorder.patience,
-                                     a->asked_ms + AUDIT_PATIENCE_MS, give_up);
+        await(c, a);
         return 0;
 }
 
@@ -364,6 +373,13 @@ find_same(const struct sandbox *s, const char *key)
                 if (a->call && strcmp(a->key, key) == 0 && strcmp(a->of.sandbox, s->id) == 0)
                         return a;
         return NULL;
+}
+
+static bool
+is_slow(struct error *e)
+{
+        return (recorder.waiting_count >= AUDIT_WAITING_MAX || peer_is_full(&recorder.peer)) &&
+               unavailable(e, "slow", "too many entries wait for the audit log") < 0;
 }
 
 enum call_state
@@ -397,10 +413,47 @@ audit_need(struct call *c, struct sandbox *s, const struct exec_request *r, uint
                 calls_add(&a->same, c);
                 return CALL_WAITS;
         }
-        if (recorder.waiting_count >= AUDIT_WAITING_MAX || peer_is_full(&recorder.peer))
-                return unavailable(e, "slow", "too many entries wait for the audit log"),
-                       CALL_FAILED;
+        if (is_slow(e))
+                return CALL_FAILED;
         return ask(c, s, r, e) < 0 ? CALL_FAILED : CALL_WAITS;
+}
+
+static int
+send_note(struct call *c, const struct sandbox *s, const char *action,
+          const struct json_writer *input, struct error *e)
+{
+        struct call_audit *a = calloc(1, sizeof *a);
+        const struct audit_event event = event_of(action, c->caller.owner, s->id, input, NULL);
+        struct recorder_entry head = { .what = RECORDER_NOTE, .number = ++recorder.number };
+
+        name_exec(&head.of, s, 0);
+        if (!a || input->is_broken || send_entry(&head, &event) < 0) {
+                (void)unavailable(e, "gone", "the entry cannot be given to the audit log");
+                free(a);
+                return -1;
+        }
+        a->of = head.of;
+        a->number = head.number;
+        a->is_sent = true; /* no end follows */
+        await(c, a);
+        return 0;
+}
+
+enum call_state
+audit_note(struct call *c, const struct sandbox *s, const char *action,
+           const struct json_writer *input, struct error *e)
+{
+        const struct call_audit *a = c->audit;
+
+        if (!recorder.is_there || !s->row.owner || (a && a->is_durable))
+                return CALL_DONE;
+        if (a && a->is_failed)
+                *e = a->why;
+        if (a)
+                return a->is_failed ? CALL_FAILED : CALL_WAITS;
+        if (is_slow(e))
+                return CALL_FAILED;
+        return send_note(c, s, action, input, e) < 0 ? CALL_FAILED : CALL_WAITS;
 }
 
 void
@@ -476,7 +529,7 @@ refused(const struct call *c, const struct sandbox *s, const struct error *why)
         json_close_map(&input);
         json_init(&output, false);
         json_open_map(&output);
-        audit_write_error(&output, why);
+        recorder_write_error(&output, why);
         json_close_map(&output);
         event = event_of("exec.refused", c->caller.owner, s->id, &input, &output);
         if (!input.is_broken && !output.is_broken)
@@ -523,7 +576,7 @@ audit_exec_ended(const struct sandbox *s, const struct wire_box_listed *l)
                 content_write(s->box, l->exec, &end, &output);
         } else {
                 (void)start_error_read(&why, &l->failed, NULL, NULL);
-                audit_write_error(&output, &why);
+                recorder_write_error(&output, &why);
         }
         json_close_map(&output);
         name_exec(&of, s, l->exec);
@@ -549,7 +602,7 @@ audit_call_ended(const struct sandbox *s, const struct wire_box_listed *l)
                 content_write_call(s->box, l->exec, &output);
         } else {
                 (void)start_error_read(&why, &l->failed, NULL, NULL);
-                audit_write_error(&output, &why);
+                recorder_write_error(&output, &why);
         }
         json_close_map(&output);
         name_exec(&of, s, l->exec);
@@ -750,7 +803,7 @@ on_done(size_t len)
                 a->is_durable = true;
                 a->seq = done.answer.seq;
                 memcpy(a->chain, done.answer.chain, sizeof a->chain);
-                if (!a->call)
+                if (!a->call && !a->is_sent)
                         end_with_error(a, &late);
         }
         if (!a->call)

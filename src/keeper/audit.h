@@ -36,6 +36,14 @@ int audit_open(struct keeper *k, int take_fd, struct error *e);
 enum call_state audit_need(struct call *c, struct sandbox *s, const struct exec_request *r,
                            uint32_t *ret_exec, struct error *e);
 
+/*
+ * Before something else than an exec is done: records it, with this input (a JSON object,
+ * borrowed). CALL_WAITS: the call begins again when it is on the disk. CALL_DONE: it is there.
+ * CALL_FAILED: as audit_need().
+ */
+enum call_state audit_note(struct call *c, const struct sandbox *s, const char *action,
+                           const struct json_writer *input, struct error *e);
+
 /* The box has the order of this call. */
 void audit_sent(struct call *c, struct sandbox *s);
 

@@ -12,20 +12,6 @@
 #include "prepare/policy_digest.h"
 #include "recorder/words.h"
 
-void
-audit_write_error(struct json_writer *w, const struct error *why)
-{
-        json_key(w, "error");
-        json_open_map(w);
-        json_member_text(w, "code", error_wire_name(why->code));
-        if (why->path[0] != '\0')
-                json_member_text(w, "path", why->path);
-        if (why->reason[0] != '\0')
-                json_member_text(w, "reason", why->reason);
-        json_member_text(w, "message", why->message);
-        json_close_map(w);
-}
-
 /* The normal form takes longer to write than an entry, so its hash is kept with the judgment. */
 void
 audit_write_allowed(struct json_writer *w, const struct sandbox *s)

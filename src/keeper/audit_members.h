@@ -8,9 +8,6 @@
 #include "keeper/sandbox.h"
 #include "text/json.h"
 
-/* The member `error`. */
-void audit_write_error(struct json_writer *w, const struct error *why);
-
 /* What the sandbox is allowed; the rules that hold for it; the labels of its manifest. */
 void audit_write_allowed(struct json_writer *w, const struct sandbox *s);
 void audit_write_policy(struct json_writer *w, const struct sandbox *s);

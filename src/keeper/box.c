@@ -27,6 +27,7 @@
 #include "keeper/content.h"
 #include "keeper/executed.h"
 #include "keeper/journal.h"
+#include "keeper/limiting.h"
 #include "keeper/sandbox.h"
 #include "keeper/usage.h"
 
@@ -58,6 +59,8 @@ box_new(struct keeper *k, const char *id, struct sandbox *s)
         refusals_init(&b->refusals, NUMBER_REFUSALS_LISTED, NUMBER_REFUSALS_HELD);
         calls_init(&b->listening);
         calls_init(&b->listing);
+        calls_init(&b->limiting);
+        b->last_limit = loop_now_ms() << 20;
         (void)snprintf(b->id, sizeof b->id, "%s", id);
         /* differs from every number of an earlier keeper */
         b->last_quiet = (1u << 31) | ((uint32_t)loop_now_ms() & 0x7fffffffu);
@@ -94,6 +97,7 @@ hang_up(struct box *b)
         loop_timer_remove(&b->again);
         peer_close(&b->peer);
         refuse_requests(b);
+        limiting_gone(b);
         calls_begin(&b->listing);
 }
 
@@ -473,6 +477,7 @@ static const struct {
         { WIRE_BOX_ALLOWED, sizeof(struct wire_box_allowed) },
         { WIRE_BOX_KEPT, sizeof(struct wire_kept) },
         { WIRE_BOX_FOUND, sizeof(struct wire_box_found) },
+        { WIRE_BOX_LIMITED, sizeof(struct wire_limited) },
 };
 
 static bool
@@ -541,6 +546,9 @@ hear(struct box *b, struct wire_message *m, const void *body)
                 break;
         case WIRE_BOX_KEPT:
                 on_kept(b, body);
+                break;
+        case WIRE_BOX_LIMITED:
+                limiting_hear(b, body);
                 break;
         case WIRE_BOX_FOUND:
                 on_found(b, body);

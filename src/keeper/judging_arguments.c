@@ -22,8 +22,10 @@ static const uint16_t arguments[] = { FIELD_LANGUAGE, FIELD_SOURCE,   FIELD_PATH
                                       FIELD_PORT,     FIELD_DURATION, FIELD_EGRESS };
 
 static bool
-is_argument(uint16_t tag)
+is_argument(const struct operation *o, uint16_t tag)
 {
+        if (o->method && strcmp(o->method, "PATCH") == 0) /* all that it changes */
+                return tag != FIELD_ID;
         for (size_t i = 0; i < sizeof arguments / sizeof *arguments; i++)
                 if (arguments[i] == tag)
                         return true;
@@ -45,7 +47,7 @@ judging_has_arguments(const struct call *c)
                 return record_find(&c->record, FIELD_WRITES, &entry) > 0 ||
                        record_find(&c->record, FIELD_INPUT, &entry) > 0;
         for (size_t i = 0; i < c->op->param_count; i++)
-                if (is_argument(c->op->params[i].tag))
+                if (is_argument(c->op, c->op->params[i].tag))
                         return true;
         return false;
 }
@@ -264,7 +266,7 @@ judging_arguments(struct arena *arena, const struct call *c, const struct node *
         if (has_files(c))
                 return add_files(arena, map, c, e);
         for (size_t i = 0; i < c->op->param_count; i++)
-                if (is_argument(c->op->params[i].tag) &&
+                if (is_argument(c->op, c->op->params[i].tag) &&
                     !add_parameter(arena, map, c, &c->op->params[i]))
                         return fail(e, ERROR_NO_MEMORY, "no memory to judge a call");
         return 0;

@@ -11,13 +11,10 @@
 #include <string.h>
 
 #include "egress/admit.h"
-#include "keeper/limits.h"
 #include "keeper/op.h"
-#include "keeper/sandbox.h"
+#include "keeper/rewrite.h"
 #include "plan/refuse.h"
 #include "plan/wall.h"
-#include "spec/provider.h"
-#include "text/tree_pack.h"
 
 /* -- denials ----------------------------------------------------------------------------------- */
 
@@ -70,40 +67,6 @@ op_denials(struct call *c, struct error *e)
 /* -- network ----------------------------------------------------------------------------------- */
 
 static struct node *
-add_child(struct arena *a, struct node *map, const struct node *child, struct node *last)
-{
-        struct node *copy = arena_new(a, struct node);
-
-        if (!copy)
-                return NULL;
-        *copy = *child;
-        copy->next = NULL;
-        if (last)
-                last->next = copy;
-        else
-                map->first = copy;
-        map->len++;
-        return copy;
-}
-
-/* Copies the map without `name` and with `instead` at its end. NULL without memory. */
-static struct node *
-replace(struct arena *a, const struct node *map, const char *name, struct node *instead)
-{
-        struct node *copy = arena_new(a, struct node), *last = NULL;
-
-        if (!copy)
-                return NULL;
-        *copy = *map;
-        copy->first = NULL;
-        copy->len = 0;
-        node_each(child, map) if (strcmp(child->key, name) != 0 &&
-                                  (last = add_child(a, copy, child, last)) == NULL) return NULL;
-        instead->key = name;
-        return add_child(a, copy, instead, last) ? copy : NULL;
-}
-
-static struct node *
 network_of(struct arena *a, const struct record *r)
 {
         struct node *network = arena_new(a, struct node), *list = arena_new(a, struct node),
@@ -120,22 +83,13 @@ network_of(struct arena *a, const struct record *r)
                 if (entry.tag != FIELD_EGRESS)
                         continue;
                 item.len = strnlen(item.text, entry.len);
-                last = add_child(a, list, &item, last);
+                last = rewrite_add(a, list, &item, last);
                 if (!last)
                         return NULL;
         }
         *network = (struct node){ .kind = NODE_MAP, .first = list, .len = 1 };
         return network;
 }
-
-/* The manifest of a sandbox that was created without one. */
-static const struct node config = { .kind = NODE_MAP, .key = "config" };
-static const struct node provider = { .kind = NODE_STRING,
-                                      .key = "provider",
-                                      .text = PROVIDER_AUTO,
-                                      .len = sizeof PROVIDER_AUTO - 1,
-                                      .next = &config };
-static const struct node standard = { .kind = NODE_MAP, .first = &provider, .len = 2 };
 
 /* Does the current block already list each wanted destination, word for word? */
 static bool
@@ -158,43 +112,20 @@ is_narrower(const struct node *block, const struct node *wanted)
         return true;
 }
 
-/*
- * Packs the manifest with the new list into memory that the caller frees. `only_narrower`: fails
- * with ERROR_NO_MEMORY unless the list only takes away.
- */
-static int
-write_manifest(struct sandbox *s, const struct record *r, bool only_narrower,
-               struct store_bytes *ret, struct error *e)
+struct wanted {
+        const struct record *record;
+        bool only_narrower; /* no memory, unless the list only takes away */
+};
+
+static struct node *
+with_network(struct arena *a, const struct node *block, const void *context)
 {
-        struct arena a;
-        const struct node *root, *block;
-        struct node *network, *changed = NULL;
-        int result = -1;
+        const struct wanted *wanted = context;
+        struct node *network = network_of(a, wanted->record);
 
-        arena_init(&a, LIMITS_TREE_MEMORY);
-        root = &standard;
-        if (s->row.manifest.len == 0 || tree_unpack(&a, s->row.manifest.bytes, s->row.manifest.len,
-                                                    &limits_manifest, &root, e) == 0) {
-                block = node_find(root, "sandbox");
-                network = network_of(&a, r);
-                if (network && (!only_narrower || is_narrower(block ? block : root, network)))
-                        changed = replace(&a, block ? block : root, "network", network);
-                if (changed && block)
-                        changed = replace(&a, root, "sandbox", changed);
-                (void)fail(e, ERROR_NO_MEMORY, "no memory for another list");
-                if (changed) {
-                        size_t len = tree_pack_len(changed);
-                        void *bytes = malloc(len);
-
-                        if (bytes) {
-                                tree_pack(changed, bytes);
-                                *ret = (struct store_bytes){ bytes, len };
-                                result = 0;
-                        }
-                }
-        }
-        arena_fini(&a);
-        return result;
+        return network && (!wanted->only_narrower || is_narrower(block, network))
+                       ? rewrite_member(a, block, "network", network)
+                       : NULL;
 }
 
 /*
@@ -277,46 +208,18 @@ check_elsewhere(const struct sandbox *s, struct error *e)
 }
 
 /*
- * Checks the manifest as if its owner created the sandbox now, and takes it on success. If the old
- * manifest is no longer accepted, the ports of the box are unknown. Then the new one may add no
- * port below 1024 beyond the default ones.
+ * If the old manifest is no longer accepted, the ports of the box are unknown. Then the new one may
+ * add no port below 1024 beyond the default ones.
  */
 static int
-judge(struct sandbox *s, const struct store_bytes *manifest, struct error *e)
+check_network(struct sandbox *s, const struct spec *before, void *context, struct error *e)
 {
         static const struct spec unknown;
-        struct prepared *old = s->prepared;
-        struct arena old_tree = s->tree_memory;
-        struct store_bytes old_manifest = s->row.manifest;
-        int result;
 
-        s->prepared = NULL;
-        s->row.manifest = *manifest;
-        result = sandbox_judge(s, e);
-        if (result == 0)
-                result = check_elsewhere(s, e);
-        if (result == 0)
-                result = check_ports(s, old ? old->spec : &unknown, s->prepared->spec, e);
-        if (result == 0)
-                result = sandbox_save(s, e);
-        if (result < 0) {
-                if (s->prepared) {
-                        prepared_fini(s->prepared);
-                        free(s->prepared);
-                        arena_fini(&s->tree_memory);
-                }
-                s->prepared = old;
-                s->tree_memory = old_tree;
-                s->row.manifest = old_manifest;
-                return -1;
-        }
-        free((void *)(uintptr_t)old_manifest.bytes);
-        if (old) {
-                prepared_fini(old);
-                free(old);
-                arena_fini(&old_tree);
-        }
-        return 0;
+        (void)context;
+        return check_elsewhere(s, e) < 0
+                       ? -1
+                       : check_ports(s, before ? before : &unknown, s->prepared->spec, e);
 }
 
 /* Puts the new list into the sandbox's manifest. 1: changed; 0: already so; -1. */
@@ -326,11 +229,12 @@ change(struct sandbox *s, const struct record *r, bool only_narrower, struct err
         struct store_bytes manifest;
         int result = 0;
 
-        if (write_manifest(s, r, only_narrower, &manifest, e) < 0)
+        if (rewrite_manifest(s, with_network, &(struct wanted){ r, only_narrower }, &manifest, e) <
+            0)
                 return -1;
         if (manifest.len != s->row.manifest.len ||
             memcmp(manifest.bytes, s->row.manifest.bytes, manifest.len) != 0)
-                result = judge(s, &manifest, e) < 0 ? -1 : 1;
+                result = rewrite_take(s, &manifest, false, check_network, NULL, e) < 0 ? -1 : 1;
         if (result <= 0)
                 free((void *)(uintptr_t)manifest.bytes);
         return result;

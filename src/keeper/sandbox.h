@@ -301,6 +301,11 @@ struct box {
         /* waiting for room in the gate's queue: for a newer list, or for the wall itself */
         bool list_waits, wall_waits;
         struct calls listing; /* calls that wait until the gate acknowledges the list */
+        /* calls that wait for its answer about limits, or for their turn (limiting.h) */
+        struct calls limiting;
+        struct limiting *change;     /* of its limits, asked or answered; NULL: none */
+        struct wire_limited limited; /* its last answer; number 0: none */
+        uint64_t last_limit;         /* number of the last question */
         /* the first and the last refusals, in ascending order; NULL: none yet */
         struct wire_box_denied *denials;
         size_t denial_count;

@@ -44,6 +44,7 @@
 #include "maker/host.h"
 #include "maker/kernel.h"
 #include "maker/lease.h"
+#include "maker/limit.h"
 #include "maker/machine.h"
 #include "maker/namespace.h"
 #include "maker/prepared.h"
@@ -626,6 +627,15 @@ answer_stored(void)
         (void)wire_send(KEEPER, WIRE_STORED, &answer, sizeof answer, NULL, 0);
 }
 
+static void
+answer_limit(const void *wanted, size_t len)
+{
+        struct wire_limited answer;
+
+        limit_serve(made->view, wanted, len, &answer);
+        (void)wire_send(KEEPER, WIRE_LIMITED, &answer, sizeof answer, NULL, 0);
+}
+
 /*
  * Reads all messages of the box about commands: a name that was seen before them is judged by them.
  */
@@ -633,16 +643,20 @@ static void
 hear_orders(struct guard *guard)
 {
         bool is_busy = guard->is_busy, was_busy = is_busy;
-        /* orders have no other body; the plan is not overwritten */
-        _Alignas(8) struct wire_busy order;
+        /* the plan is not overwritten */
+        static _Alignas(8) unsigned char body[WIRE_LIMIT_MAX];
+        struct wire_busy order;
         struct wire_message m;
         int got;
 
-        while (!must_end && (got = wire_receive(KEEPER, 0, &m, &order, sizeof order)) != -EAGAIN) {
+        while (!must_end && (got = wire_receive(KEEPER, 0, &m, body, sizeof body)) != -EAGAIN) {
+                memcpy(&order, body, sizeof order);
                 if (got > 0 && m.kind == WIRE_BUSY && m.len == sizeof order)
                         was_busy |= is_busy = order.number != 0;
                 else if (got > 0 && m.kind == WIRE_STORED && m.len == 0)
                         answer_stored();
+                else if (got > 0 && m.kind == WIRE_LIMIT && made)
+                        answer_limit(body, m.len);
                 else
                         must_end = 1;
                 if (got > 0 && is_busy && m.kind == WIRE_BUSY)

@@ -215,12 +215,16 @@ a_box_that_stays_has_a_v2_group(void **state)
                      k++) /* the prepared child is not one of the payload's tasks */
                         if (b.plan->steps[k].op == STEP_RLIMIT &&
                             b.plan->steps[k].number == RLIMIT_NPROC && rows[i].switched_off == 0)
+                                /* of a living box its group may get a higher number later */
                                 assert_int_equal(
                                         b.plan->steps[k].number2,
-                                        rows[i].pids + 1 +
-                                                (strstr(rows[i].steps, "unified") != NULL &&
-                                                 rows[i].is_living) +
-                                                (b.plan->counts_pids ? 64u : 0u));
+                                        b.plan->counts_pids && rows[i].is_living
+                                                ? SPEC_PIDS + 2 + 64u
+                                                : rows[i].pids + 1 +
+                                                          (strstr(rows[i].steps, "unified") !=
+                                                                   NULL &&
+                                                           rows[i].is_living) +
+                                                          (b.plan->counts_pids ? 64u : 0u));
                 teardown(&b);
         }
 }

@@ -12,7 +12,7 @@
 
 #include "plan/builder.h"
 
-enum { TASKS_SPARE = 64 };
+enum { TASKS_SPARE = 64, TASKS_OWN = 2 /* at most: pid 1, and the child it has ready */ };
 
 struct pool_row {
         int resource;
@@ -170,17 +170,34 @@ filter(struct builder *b)
         s->number2 = asks && b->request->watches_exec ? 1 : 0;
 }
 
+/*
+ * Where a group counts, it holds the number, and can be given another one while the box lives. A
+ * process cannot: only a privilege that root often lacks raises this limit. So a living box begins
+ * with room for the default of limits.pids.
+ */
+static void
+tasks(struct builder *b)
+{
+        uint64_t most = builder_tasks(b);
+
+        if (b->spec->limits.pids == SPEC_UNSET)
+                return;
+        if (b->plan->counts_pids && b->request->is_living && most < SPEC_PIDS + TASKS_OWN)
+                most = SPEC_PIDS + TASKS_OWN;
+        (void)rlimit(b, RLIMIT_NPROC, most + (b->plan->counts_pids ? TASKS_SPARE : 0),
+                     b->plan->counts_pids && b->request->is_living
+                             ? "the control group holds limits.pids, which may be raised later"
+                             : "limits.pids and Carrel's own processes, counted in the sandbox's "
+                               "user namespace; slightly higher where a control group also counts");
+}
+
 void
 builder_harden(struct builder *b)
 {
         for (size_t i = 0; i < sizeof pools / sizeof *pools; i++)
                 (void)rlimit(b, pools[i].resource, pools[i].value, pools[i].why);
         open_files(b);
-        if (b->spec->limits.pids != SPEC_UNSET)
-                (void)rlimit(b, RLIMIT_NPROC,
-                             builder_tasks(b) + (b->plan->counts_pids ? TASKS_SPARE : 0),
-                             "limits.pids and Carrel's own processes, counted in the sandbox's "
-                             "user namespace; slightly higher where a control group also counts");
+        tasks(b);
         identity(b);
         if (builder_has(b, SWITCH_NO_NEW_PRIVS))
                 (void)builder_add(b, STEP_NO_NEW_PRIVS, "", "set-id programs gain nothing");

@@ -29,10 +29,9 @@ enum http_method {
                                       lack Host. For who passes requests on as they are */
 };
 enum {
-        HTTP_METHODS_REST =
-                HTTP_METHOD_GET | HTTP_METHOD_POST | HTTP_METHOD_PUT | HTTP_METHOD_DELETE,
-        HTTP_METHODS_PROXY =
-                HTTP_METHODS_REST | HTTP_METHOD_HEAD | HTTP_METHOD_OPTIONS | HTTP_METHOD_PATCH
+        HTTP_METHODS_REST = HTTP_METHOD_GET | HTTP_METHOD_POST | HTTP_METHOD_PUT |
+                            HTTP_METHOD_DELETE | HTTP_METHOD_PATCH,
+        HTTP_METHODS_PROXY = HTTP_METHODS_REST | HTTP_METHOD_HEAD | HTTP_METHOD_OPTIONS
 };
 
 enum http_framing { HTTP_NO_BODY, HTTP_LENGTH, HTTP_CHUNKED, HTTP_UNTIL_CLOSE /* answers only */ };

@@ -60,6 +60,8 @@ int recorder_answer_read(const unsigned char *body, size_t len, char ret_ref[REC
  *                    may repeat it. It waits until the disk takes it. If no log can take it
  *                    (its JSON is wrong, or it is too long), it is counted in "events.missed"
  *                    and the outcome is recorded as lost.
+ *   RECORDER_NOTE    answered like a start, and has no end: what may only be done once it is on
+ *                    the disk.
  *   RECORDER_EVENT   anything else. Waits as well; if too many wait, the number of the others is
  *                    recorded as "events.missed".
  *
@@ -68,7 +70,7 @@ int recorder_answer_read(const unsigned char *body, size_t len, char ret_ref[REC
  * keeper sends the ends that it knows from boxes and their journals, and then
  * WIRE_AUDIT_SETTLE for each sandbox: what is open and does not run there is recorded as lost.
  */
-enum recorder_what { RECORDER_START = 1, RECORDER_END, RECORDER_EVENT };
+enum recorder_what { RECORDER_START = 1, RECORDER_END, RECORDER_EVENT, RECORDER_NOTE };
 
 enum { RECORDER_OWNER_LEN = 72, RECORDER_SANDBOX_LEN = 24 }; /* with the NUL */
 
@@ -108,7 +110,7 @@ struct recorder_entry {
         uint64_t lengths[AUDIT_CONTENT_STREAMS]; /* of the streams, in bytes */
 };
 
-/* WIRE_AUDIT_DONE: this, then the texts of WIRE_AUDITED. Only for starts. */
+/* WIRE_AUDIT_DONE: this, then the texts of WIRE_AUDITED. Only for starts and notes. */
 struct recorder_done {
         uint64_t number;
         struct recorder_answer answer;

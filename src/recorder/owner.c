@@ -56,9 +56,9 @@ struct owner {
         uint64_t due_ms;    /* next attempt after a failure; 0: none failed */
         uint64_t retain_ms; /* when the retention is applied next */
         uint64_t ends_ms;   /* when the ends that wait are written by themselves; 0: none wait */
-        bool is_loaded, has_start;
-        bool has_kept;           /* content in this turn: the other owners are next */
-        struct open_start *open; /* ascending by `seq` */
+        bool is_loaded, has_start; /* has_start: an entry that is answered waits */
+        bool has_kept;             /* content in this turn: the other owners are next */
+        struct open_start *open;   /* ascending by `seq` */
         size_t open_count, open_room;
         struct waiting *first, **last;
         size_t event_count; /* of those that wait */
@@ -346,6 +346,13 @@ owners_load(struct owners *all)
 
 /* -- entries that wait ------------------------------------------------------------------------- */
 
+/* Somebody waits until it is on the disk. */
+static bool
+is_answered(const struct waiting *w)
+{
+        return w->head.what == RECORDER_START || w->head.what == RECORDER_NOTE;
+}
+
 static void
 answer(const struct owners *all, const struct owner *o, const struct waiting *w, uint64_t seq,
        const struct error *e)
@@ -353,7 +360,7 @@ answer(const struct owners *all, const struct owner *o, const struct waiting *w,
         struct recorder_done done = { .number = w->head.number,
                                       .answer = { .code = (uint32_t)e->code, .seq = seq } };
 
-        if (w->head.what != RECORDER_START)
+        if (!is_answered(w))
                 return;
         memcpy(done.answer.chain, o->chain, sizeof done.answer.chain);
         all->reports.answer(&done, e);
@@ -365,7 +372,7 @@ append(struct owner *o, struct waiting *w)
         w->next = NULL;
         *o->last = w;
         o->last = &w->next;
-        o->has_start = o->has_start || w->head.what == RECORDER_START;
+        o->has_start = o->has_start || is_answered(w);
         o->event_count += w->head.what == RECORDER_EVENT;
 }
 
@@ -558,7 +565,7 @@ is_durable(const struct owners *all, struct owner *o, struct waiting *w, uint64_
         waiting_free(w);
 }
 
-/* Starts are refused; the others wait again, before those that came later. */
+/* What is answered is refused; the others wait again, before those that came later. */
 static void
 put_back(const struct owners *all, struct owner *o, struct waiting **batch, size_t count,
          const struct error *e)
@@ -582,7 +589,7 @@ put_back(const struct owners *all, struct owner *o, struct waiting **batch, size
                                 start->has_end = false;
                         handed_again(&w->handed, &w->event);
                 }
-                if (w->head.what == RECORDER_START) {
+                if (is_answered(w)) {
                         answer(all, o, w, 0, e);
                         waiting_free(w);
                 } else {
@@ -634,7 +641,7 @@ leave_out(const struct owners *all, struct owner *o, struct waiting *w)
 {
         struct open_start *start = find_open(o, w->head.of.sandbox, w->head.of.exec);
 
-        o->missed += w->head.what != RECORDER_START;
+        o->missed += !is_answered(w);
         if (w->head.what == RECORDER_END && start) {
                 start->has_end = false;
                 add_end(o, start);

@@ -67,3 +67,17 @@ recorder_write_environment(struct json_writer *w, const char *const *items, size
         }
         json_close_list(w);
 }
+
+void
+recorder_write_error(struct json_writer *w, const struct error *why)
+{
+        json_key(w, "error");
+        json_open_map(w);
+        json_member_text(w, "code", error_wire_name(why->code));
+        if (why->path[0] != '\0')
+                json_member_text(w, "path", why->path);
+        if (why->reason[0] != '\0')
+                json_member_text(w, "reason", why->reason);
+        json_member_text(w, "message", why->message);
+        json_close_map(w);
+}

@@ -6,6 +6,7 @@
 
 #include <stddef.h>
 
+#include "base/error.h"
 #include "text/json.h"
 
 enum { RECORDER_WORDS_MAX = 16 * 1024 /* bytes of words, and of names, recorded as text */ };
@@ -19,5 +20,8 @@ void recorder_write_command(struct json_writer *w, const char *const *words, siz
 
 /* env: the names in `items` ("NAME=value"), never a value: it may be a secret. */
 void recorder_write_environment(struct json_writer *w, const char *const *items, size_t count);
+
+/* A member `error`: its code, place, reason and message. */
+void recorder_write_error(struct json_writer *w, const struct error *why);
 
 #endif

@@ -10,7 +10,7 @@
 const char *const spec_approve_words[] = {
         "exec",       "exec.start", "network",    "network.set", "file.read",
         "file.write", "file.mkdir", "file.move",  "file.remove", "url",
-        "extend",     "event",      "task.begin", NULL,
+        "extend",     "event",      "task.begin", "limits.set",  NULL,
 };
 
 const char *

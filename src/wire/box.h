@@ -25,9 +25,9 @@
  * 9: all of struct wire_box_used, also before WIRE_BOX_GONE. 10: BOX_EXEC_SANITIZE,
  * memory_kb_ms of struct wire_box_used, WIRE_BOX_STREAMS. 11: `sanitized` of struct
  * wire_box_streams and struct channel_end, storage_kb_ms, WIRE_BOX_VOLUMES. 12: WIRE_BOX_UPPER.
- * 13: BOX_EXEC_TOLD. */
+ * 13: BOX_EXEC_TOLD. 14: WIRE_BOX_LIMIT. */
 enum {
-        BOX_PROTOCOL = 13,
+        BOX_PROTOCOL = 14,
         BOX_PROTOCOL_OLDEST = 1,
         BOX_PROTOCOL_HANDED = 5,
         BOX_PROTOCOL_REFUSED = 6,
@@ -38,7 +38,8 @@ enum {
         BOX_PROTOCOL_STREAMS = 10,
         BOX_PROTOCOL_COUNTED = 11,
         BOX_PROTOCOL_UPPER = 12,
-        BOX_PROTOCOL_TOLD = 13
+        BOX_PROTOCOL_TOLD = 13,
+        BOX_PROTOCOL_LIMIT = 14
 };
 enum { BOX_ID_LEN = 32, BOX_KEY_LEN = 64, BOX_COMMAND_LEN = 128 }; /* with the NUL */
 
@@ -296,6 +297,12 @@ struct wire_box_shown {
  * WIRE_BOX_UPPER, protocol 12: no body; descriptor: the directory (O_PATH) with all that was
  * written to the root of a sandbox on an image. Before WIRE_BOX_READY, if its commands are root in
  * it and its files are on this machine. The keeper closes it with the box's end.
+ */
+
+/*
+ * WIRE_BOX_LIMIT, protocol 14, keeper to box: struct wire_limit (wire/message.h), then the packed
+ * steps. Answered by WIRE_BOX_LIMITED, to every keeper: a later one ignores a number that is not
+ * its own.
  */
 
 /*

@@ -176,6 +176,14 @@ enum wire_kind {
         /* the wall once more: wire/gate.h */
         WIRE_GATE_QUOTA_ASK,
         WIRE_GATE_QUOTA,
+        /* other limits for a sandbox that runs: keeper to box, and box to keeper (wire/box.h); box
+         * to maker, and maker to box, of one release always. Both pairs have the same bodies:
+         * struct wire_limit, then a packed plan of CGROUP_LIMIT steps if it changes something;
+         * struct wire_limited */
+        WIRE_BOX_LIMIT,
+        WIRE_BOX_LIMITED,
+        WIRE_LIMIT,
+        WIRE_LIMITED,
         WIRE_KIND_MAX
 };
 
@@ -228,6 +236,28 @@ struct wire_box_ended {
         uint64_t pids_refused; /* how often a task was not started for limits.pids */
         uint32_t is_over_disk,
                 pad; /* it was killed: its private directory held more than disk_mb */
+};
+/* All steps are applied, or none. */
+enum wire_limit_what {
+        WIRE_LIMIT_ASK, /* what is used? */
+        WIRE_LIMIT_SET,
+        WIRE_LIMIT_UNDO /* takes the last change back: its number is `number` */
+};
+enum { WIRE_LIMIT_MAX = 8192 /* bytes of the whole body */ };
+struct wire_limit {
+        uint64_t number; /* returned in the answer */
+        uint32_t what;   /* enum wire_limit_what */
+        uint32_t pad;
+};
+/* UINT64_MAX: not counted by a group of its own. */
+struct wire_limited {
+        uint64_t number;
+        uint64_t memory_bytes; /* in use */
+        uint64_t tasks;        /* in use, with pid 1 and its spare */
+        uint64_t cpu_ns;       /* used; the box fills it in */
+        int32_t sys;           /* 0, or why nothing changed: EBUSY: more memory is in use; ENOENT:
+                                  the sandbox was made without this limit; ESRCH: it is ending */
+        uint32_t step;         /* index of the step that failed */
 };
 /* What became of a name that programs of the host act on. name: on the host; kept: where it is now,
  * "" if nowhere. Of a longer path the end. */

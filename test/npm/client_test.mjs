@@ -14,7 +14,7 @@ import { block_of, BUILD, NODE, program, run, until, with_daemon } from './rig.m
 // The daemon's name of each operation, and ours.
 const METHODS = {
         create: 'create', list: 'list', claim: 'claim', get: 'get', stop: 'stop', extend: 'extend', pause: 'pause', resume: 'resume', url: 'url',
-        denials: 'denials', 'left.take': 'takeLeftBehind', network: 'setNetwork',
+        denials: 'denials', 'left.take': 'takeLeftBehind', network: 'setNetwork', limits: 'limits', 'limits.set': 'setLimits',
         instructions: 'instructions', event: 'event', 'task.begin': 'beginTask', 'task.end': 'endTask', 'exec.start': 'exec', 'code.run': 'runCode', 'exec.list': 'execs', 'exec.get': 'execGet',
         'exec.kill': 'kill', 'exec.attach': 'attach', 'exec.signal': 'signal', 'exec.stdin': 'stdin', 'exec.resize': 'resize', 'file.read': 'readFile', 'file.write': 'writeFiles',
         'file.put': 'writeFile', 'file.remove': 'remove', 'file.list': 'listFiles', 'file.stat': 'stat', 'file.mkdir': 'mkdir', 'file.move': 'move',
@@ -128,6 +128,16 @@ async function execs(t) {
                 c.abort();
                 await assert.rejects(end, { name: 'AbortError' });
                 await until('it is killed', async () => (await client.execs(id))[0].outcome === 'killed');
+        }));
+}
+
+async function limits(t) {
+        await t.test('limits: those of the manifest, changed by name, all or none', () => fresh({ manifest: { provider: 'local', config: {}, limits: { memory_mb: 256 } } }, async id => {
+                assert.equal((await client.limits(id)).memory_mb, 256);
+                const got = await client.setLimits(id, { memory_mb: 200, output_bytes: 1000 });
+                assert.deepEqual([got.memory_mb, got.output_bytes], [200, 1000]);
+                await assert.rejects(client.setLimits(id, { disk_mb: 10, memory_mb: 100 }), e => e.code === 'capability_unavailable' && e.path === 'disk_mb');
+                assert.equal((await client.limits(id)).memory_mb, 200);
         }));
 }
 

@@ -172,7 +172,7 @@ BAD = [
     ("OPTIONS", b"OPTIONS /healthz HTTP/1.1\r\n" + H + b"\r\n"),
     ("TRACE", b"TRACE /healthz HTTP/1.1\r\n" + H + b"\r\n"),
     ("HEAD", b"HEAD /healthz HTTP/1.1\r\n" + H + b"\r\n"),
-    ("PATCH", b"PATCH /healthz HTTP/1.1\r\n" + H + b"\r\n"),
+    ("PROPFIND", b"PROPFIND /healthz HTTP/1.1\r\n" + H + b"\r\n"),
     ("an unknown method", b"BREW /healthz HTTP/1.1\r\n" + H + b"\r\n"),
     ("a method in small letters", b"get /healthz HTTP/1.1\r\n" + H + b"\r\n"),
     ("a method that is no token", b"G(T /healthz HTTP/1.1\r\n" + H + b"\r\n"),

@@ -266,6 +266,16 @@ def network(d, c):
         raised(errors.SandboxEgressInvalidError, s.set_network, ["https://no"])
 
 
+def limits(d, c):
+    """limits: those of the manifest, changed by name, all or none"""
+    with c.create(manifest={**PLAIN, "limits": {"memory_mb": 256}}) as s:
+        equal((s.limits().memory_mb, s.limits().output_bytes), (256, None))
+        got = s.set_limits(memory_mb=200, output_bytes=1000)
+        equal((got.memory_mb, got.output_bytes, s.limits()), (200, 1000, got))
+        equal(raised(errors.CapabilityUnavailableError, s.set_limits, disk_mb=10, memory_mb=100).path, "disk_mb")
+        equal(s.limits(), got)
+
+
 def sanitized(d, c):
     """sanitize_output: the result says what was removed, and nothing without it"""
     with c.create(manifest={**PLAIN, "metadata": {"carrel": {"sanitize_output": ["control", "hidden"]}}}) as s:
@@ -368,7 +378,7 @@ def main():
     need_programs()
     with Daemon("--listen", "127.0.0.1:0") as d:
         c = Carrel(state=d.state, timeout=60)
-        for part in (operations, life, manifests, runs, code, outputs, keys, streams, processes, files, ports, network, sanitized, events, tcp, volumes, places, exceptions, answers):
+        for part in (operations, life, manifests, runs, code, outputs, keys, streams, processes, files, ports, network, limits, sanitized, events, tcp, volumes, places, exceptions, answers):
             row(part, d, c)
     end()
 

@@ -12,12 +12,12 @@ from ._asyncio import AsyncApprovals, AsyncCarrel, AsyncChunks, AsyncEvents, Asy
 from ._client import Approvals, Carrel, Chunks, Events, Files, Lines, Process, Sandbox, Stream, Tokens, Volumes
 from ._error import CarrelError
 from ._operations import API_VERSION as __version__
-from ._operations import Approval, DaemonInfo, Denial, Event, ExecInfo, FileEntry, LeftBehind, ManifestWarning, PortUrl, SandboxInfo, Sanitized, Token, Usage, Volume
+from ._operations import Approval, DaemonInfo, Denial, Event, ExecInfo, FileEntry, LeftBehind, Limits, ManifestWarning, PortUrl, SandboxInfo, Sanitized, Token, Usage, Volume
 from ._process import CommandFailedError, Output, Result
 
 __all__ = [
     "Approval", "Approvals", "AsyncApprovals", "AsyncCarrel", "AsyncChunks", "AsyncEvents", "AsyncFiles", "AsyncLines", "AsyncProcess", "AsyncSandbox", "AsyncStream", "AsyncTokens", "AsyncVolumes",
     "Carrel", "CarrelError", "Chunks", "CommandFailedError", "DaemonInfo", "Denial", "Event", "Events", "ExecInfo", "FileEntry", "Files",
-    "LeftBehind", "Lines", "ManifestWarning", "Output", "PortUrl", "Process", "Result", "Sandbox", "SandboxInfo", "Sanitized", "Stream", "Token", "Tokens", "Usage", "Volume", "Volumes", "errors",
+    "LeftBehind", "Limits", "Lines", "ManifestWarning", "Output", "PortUrl", "Process", "Result", "Sandbox", "SandboxInfo", "Sanitized", "Stream", "Token", "Tokens", "Usage", "Volume", "Volumes", "errors",
     "__version__",
 ]

@@ -4,7 +4,7 @@ Printed by `tools/python-client asyncio`; `./dev docs` writes it. Do not edit.
 """
 
 from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Tuple, Union
-from ._operations import Approval, DaemonInfo, Denial, ExecInfo, FileEntry, LeftBehind, PortUrl, SandboxInfo, Token, Usage, Volume
+from ._operations import Approval, DaemonInfo, Denial, ExecInfo, FileEntry, LeftBehind, Limits, PortUrl, SandboxInfo, Token, Usage, Volume
 from ._process import KEEP_BYTES, CommandFailedError, Result
 from ._client import Command, Data, Path
 from ._thread import (
@@ -233,6 +233,14 @@ class AsyncSandbox(AsyncSandboxBase):
     async def set_network(self, egress: Sequence[str]) -> SandboxInfo:
         """Gives it another network.egress, whole or not at all; connections that it no longer allows are closed."""
         return await in_thread(self._sync.set_network, egress)
+
+    async def limits(self) -> Limits:
+        """Its limits, and what is used of them now. A figure that the daemon's machine does not measure is None."""
+        return await in_thread(self._sync.limits)
+
+    async def set_limits(self, **limits: int) -> Limits:
+        """Changes the limits that are named, by their names in a manifest: all of them, or none. Nothing is killed: memory that is in use is LimitInUseError."""
+        return await in_thread(self._sync.set_limits, **limits)
 
     async def take_left_behind(self) -> List[LeftBehind]:
         """What commands made or changed in the workspace, since the last such call, that programs of the host act on. info.left_behind lists all of it."""

@@ -15,7 +15,7 @@ from typing import IO, Any, Callable, Deque, Dict, Generic, List, Mapping, Optio
 
 from ._codes import CODES, ConnectionLostError, InvalidArgumentError
 from ._error import CarrelError, NotFoundError
-from ._operations import Approval, DaemonInfo, Denial, Event, ExecInfo, FileEntry, LeftBehind, PortUrl, SandboxInfo, Token, Usage, Volume
+from ._operations import Approval, DaemonInfo, Denial, Event, ExecInfo, FileEntry, LeftBehind, Limits, PortUrl, SandboxInfo, Token, Usage, Volume
 from ._process import KEEP_BYTES, CommandFailedError, Kept, LineCutter, Output, Result, result_of
 from ._transport import EventReader, Place, Response, Transport, error_of
 
@@ -316,6 +316,16 @@ class Sandbox:
     def set_network(self, egress: Sequence[str]) -> SandboxInfo:
         """Gives it another network.egress, whole or not at all; connections that it no longer allows are closed."""
         return self._take("network", egress=list(egress))
+
+    # -- limits
+
+    def limits(self) -> Limits:
+        """Its limits, and what is used of them now. A figure that the daemon's machine does not measure is None."""
+        return Limits.read(self._transport.call("limits", id=self.id))
+
+    def set_limits(self, **limits: int) -> Limits:
+        """Changes the limits that are named, by their names in a manifest: all of them, or none. Nothing is killed: memory that is in use is LimitInUseError."""
+        return Limits.read(self._transport.call("limits.set", id=self.id, **limits))
 
     def take_left_behind(self) -> List[LeftBehind]:
         """What commands made or changed in the workspace, since the last such call, that programs of the host act on. info.left_behind lists all of it."""

@@ -421,6 +421,14 @@ class QuotaExceededError(QuotaError):
     exit_status = 126
 
 
+class LimitInUseError(ConflictError):
+    """Ask for more than is in use, or end what uses it: `carrel limits ID` shows both."""
+
+    code = "limit_in_use"
+    http_status = 409
+    exit_status = 126
+
+
 class NoMemoryError(NotAvailableError):
     """Free some memory and try again."""
 
@@ -784,6 +792,7 @@ CODES: Dict[str, Type[CarrelError]] = {
     "connection_lost": ConnectionLostError,
     "canceled": CanceledError,
     "quota_exceeded": QuotaExceededError,
+    "limit_in_use": LimitInUseError,
     "no_memory": NoMemoryError,
     "protocol_error": ProtocolError,
     "internal_error": InternalError,

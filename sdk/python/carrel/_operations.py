@@ -281,6 +281,18 @@ OPERATIONS: Dict[str, Operation] = {
         body=('egress',),
         has_key=False, is_raw=False,
     ),
+    "limits": Operation(
+        "GET", "/v1/sandboxes/{id}/limits",
+        query=(),
+        body=(),
+        has_key=False, is_raw=False,
+    ),
+    "limits.set": Operation(
+        "PATCH", "/v1/sandboxes/{id}/limits",
+        query=(),
+        body=('timeout_ms', 'memory_mb', 'cpu_millicores', 'pids', 'io_read_bps', 'io_write_bps', 'output_bytes', 'open_files', 'disk_mb'),
+        has_key=False, is_raw=False,
+    ),
     "exec.stdin": Operation(
         "POST", "/v1/sandboxes/{id}/execs/{exec}/stdin",
         query=('end',),
@@ -475,6 +487,40 @@ class Event(Answer):
     event_id: Optional[str] = None
     """Position of the event in the caller's events; use it as Last-Event-ID."""
     _parts = {"sanitized": Sanitized}
+
+
+@dataclass(frozen=True)
+class Limits(Answer):
+    id: str
+    """Identifier of a sandbox, or its name: [a-z0-9][a-z0-9_.-]{0,63}."""
+    status: str
+    """pending, running, paused, stopping, stopped or failed."""
+    timeout_ms: Optional[int] = None
+    """Of a sandbox: milliseconds until it is stopped (in a response: the remaining time). Of an exec: milliseconds until all its processes are killed; a value above that of the manifest or the host file is refused."""
+    memory_mb: Optional[int] = None
+    """limits.memory_mb: memory of the whole sandbox, MiB."""
+    memory_used_bytes: Optional[int] = None
+    """Memory that is in use, in bytes, as the control group counts it: with files that the kernel may forget."""
+    cpu_millicores: Optional[int] = None
+    """limits.cpu_millicores: share of the processors; 1000 is one of them."""
+    cpu_ms: Optional[int] = None
+    """CPU time used, in milliseconds. In a call: the maximum."""
+    pids: Optional[int] = None
+    """limits.pids: processes and threads at once."""
+    pids_used: Optional[int] = None
+    """Processes and threads now, with Carrel's own in the sandbox."""
+    io_read_bps: Optional[int] = None
+    """limits.io_read_bps: bytes read per second, each block device."""
+    io_write_bps: Optional[int] = None
+    """limits.io_write_bps: bytes written per second, each block device."""
+    output_bytes: Optional[int] = None
+    """Output beyond this is dropped and counted."""
+    open_files: Optional[int] = None
+    """limits.open_files: open descriptors of one process."""
+    disk_mb: Optional[int] = None
+    """How much they may hold, in MiB (limits.disk_mb)."""
+    not_enforced: List[str] = field(default_factory=list)
+    """Limits that this machine cannot enforce."""
 
 
 @dataclass(frozen=True)

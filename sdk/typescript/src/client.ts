@@ -8,7 +8,7 @@ import { bytes_of, CarrelError, Transport } from './http.ts';
 import type { Call, Place } from './http.ts';
 import { OPERATIONS } from './operations.ts';
 import type {
-        Approval, CodeRequest, DaemonEvent, DaemonInfo, Denial, Exec, ExecRequest, FileEntry, LeftBehind, Operation, OperationName, PortUrl, SandboxEntry, SandboxRequest, Token, Usage, Volume,
+        Approval, CodeRequest, DaemonEvent, DaemonInfo, Denial, Exec, ExecRequest, FileEntry, LeftBehind, Limits, LimitsRequest, Operation, OperationName, PortUrl, SandboxEntry, SandboxRequest, Token, Usage, Volume,
 } from './operations.ts';
 
 /** One part of a list. With next_cursor there is more: give it as cursor. */
@@ -195,6 +195,16 @@ export class CarrelClient {
         /** Gives it another network.egress, whole or not at all; what that no longer allows is closed. */
         setNetwork(id: string, egress: string[]): Promise<SandboxEntry> {
                 return this.ask('network', { id, egress });
+        }
+
+        /** Its limits, and what is used of them now. */
+        limits(id: string): Promise<Limits> {
+                return this.ask('limits', { id });
+        }
+
+        /** Changes the limits that are named: all of them, or none. Nothing is killed: memory that is in use is limit_in_use. */
+        setLimits(id: string, limits: LimitsRequest): Promise<Limits> {
+                return this.ask('limits.set', { id, ...limits });
         }
 
         /** A URL with a token that reaches a declared port. */

@@ -226,6 +226,39 @@ export interface Usage {
         bytes_in?: number;
 }
 
+export interface Limits {
+        /** Identifier of a sandbox, or its name: [a-z0-9][a-z0-9_.-]{0,63}. */
+        id: string;
+        /** pending, running, paused, stopping, stopped or failed. */
+        status: Status;
+        /** Of a sandbox: milliseconds until it is stopped (in a response: the remaining time). Of an exec: milliseconds until all its processes are killed; a value above that of the manifest or the host file is refused. */
+        timeout_ms?: number;
+        /** limits.memory_mb: memory of the whole sandbox, MiB. */
+        memory_mb?: number;
+        /** Memory that is in use, in bytes, as the control group counts it: with files that the kernel may forget. */
+        memory_used_bytes?: number;
+        /** limits.cpu_millicores: share of the processors; 1000 is one of them. */
+        cpu_millicores?: number;
+        /** CPU time used, in milliseconds. In a call: the maximum. */
+        cpu_ms?: number;
+        /** limits.pids: processes and threads at once. */
+        pids?: number;
+        /** Processes and threads now, with Carrel's own in the sandbox. */
+        pids_used?: number;
+        /** limits.io_read_bps: bytes read per second, each block device. */
+        io_read_bps?: number;
+        /** limits.io_write_bps: bytes written per second, each block device. */
+        io_write_bps?: number;
+        /** Output beyond this is dropped and counted. */
+        output_bytes?: number;
+        /** limits.open_files: open descriptors of one process. */
+        open_files?: number;
+        /** How much they may hold, in MiB (limits.disk_mb). */
+        disk_mb?: number;
+        /** Limits that this machine cannot enforce. */
+        not_enforced?: string[];
+}
+
 export interface DaemonEvent {
         /** Name of an event: exec-ended, stopped, ... In a call: a name of the caller's own, such as turn-end or workspace-close. */
         event: string;
@@ -518,6 +551,27 @@ export interface CodeRequest {
         encoding?: 'base64' | 'utf-8';
 }
 
+export interface LimitsRequest {
+        /** Of a sandbox: milliseconds until it is stopped (in a response: the remaining time). Of an exec: milliseconds until all its processes are killed; a value above that of the manifest or the host file is refused. */
+        timeout_ms?: number;
+        /** limits.memory_mb: memory of the whole sandbox, MiB. */
+        memory_mb?: number;
+        /** limits.cpu_millicores: share of the processors; 1000 is one of them. */
+        cpu_millicores?: number;
+        /** limits.pids: processes and threads at once. */
+        pids?: number;
+        /** limits.io_read_bps: bytes read per second, each block device. */
+        io_read_bps?: number;
+        /** limits.io_write_bps: bytes written per second, each block device. */
+        io_write_bps?: number;
+        /** Output beyond this is dropped and counted. */
+        output_bytes?: number;
+        /** limits.open_files: open descriptors of one process. */
+        open_files?: number;
+        /** How much they may hold, in MiB (limits.disk_mb). */
+        disk_mb?: number;
+}
+
 export interface Operation {
         method: string;
         route: string;
@@ -572,6 +626,8 @@ export const OPERATIONS = {
         'denials': { method: 'GET', route: '/v1/sandboxes/{id}/denials', query: ['limit', 'cursor'], body: [] },
         'left.take': { method: 'POST', route: '/v1/sandboxes/{id}/left-behind', query: [], body: [] },
         'network': { method: 'PUT', route: '/v1/sandboxes/{id}/network', query: [], body: ['egress'] },
+        'limits': { method: 'GET', route: '/v1/sandboxes/{id}/limits', query: [], body: [] },
+        'limits.set': { method: 'PATCH', route: '/v1/sandboxes/{id}/limits', query: [], body: ['timeout_ms', 'memory_mb', 'cpu_millicores', 'pids', 'io_read_bps', 'io_write_bps', 'output_bytes', 'open_files', 'disk_mb'] },
         'exec.stdin': { method: 'POST', route: '/v1/sandboxes/{id}/execs/{exec}/stdin', query: ['end'], body: [] },
         'exec.resize': { method: 'POST', route: '/v1/sandboxes/{id}/execs/{exec}/resize', query: [], body: ['rows', 'columns'] },
 } as const satisfies Record<string, Operation>;

@@ -603,6 +603,14 @@ bridge_freeze(struct engine *e, int is_wanted)
         return 0;
 }
 
+/* The protocol has no message for it. */
+static int
+bridge_limit(struct engine *e, const void *wanted, size_t len)
+{
+        (void)e, (void)wanted, (void)len;
+        return -EOPNOTSUPP;
+}
+
 static uint64_t
 bridge_usage(struct engine *e, enum engine_usage of)
 {
@@ -658,6 +666,7 @@ static const struct engine_calls bridge_calls = {
         .connect = bridge_connect,
         .listen = bridge_listen,
         .freeze = bridge_freeze,
+        .limit = bridge_limit,
         .usage = bridge_usage,
         .cpu_us = bridge_cpu_us,
         .has_processes = bridge_has_processes,

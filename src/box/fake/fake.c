@@ -503,6 +503,15 @@ fake_freeze(struct engine *e, int is_wanted)
         return 0;
 }
 
+static int
+fake_limit(struct engine *e, const void *wanted, size_t len)
+{
+        int sys = rule_errno(fake_of(e), "limit");
+
+        (void)wanted, (void)len;
+        return sys != 0 ? -sys : -ENOTSUP;
+}
+
 static uint64_t
 fake_usage(struct engine *e, enum engine_usage of)
 {
@@ -524,6 +533,7 @@ static const struct engine_calls fake_calls = {
         .connect = fake_connect,
         .listen = fake_listen,
         .freeze = fake_freeze,
+        .limit = fake_limit,
         .usage = fake_usage,
         .cpu_us = fake_cpu_us,
         .has_processes = fake_has_processes,

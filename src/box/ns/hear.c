@@ -305,6 +305,8 @@ hear_maker(struct ns *ns)
                 memcpy(&stored, body, sizeof stored);
                 ns->asks_stored = 0;
                 ns->stored_kb = stored.bytes == UINT64_MAX ? ENGINE_UNKNOWN : stored.bytes >> 10;
+        } else if (m.kind == WIRE_LIMITED && m.len == sizeof(struct wire_limited)) {
+                ns->engine.news->limited(ns->engine.box, (const void *)body);
         } else if (m.kind == WIRE_BOX_ENDED && m.len == sizeof(struct wire_box_ended)) {
                 struct wire_box_ended ended;
 

@@ -316,6 +316,16 @@ ns_freeze(struct engine *e, int is_wanted)
         return look_at_freezing(ns);
 }
 
+static int
+ns_limit(struct engine *e, const void *wanted, size_t len)
+{
+        struct ns *ns = ns_of(e);
+
+        if (!ns->has_maker || !ns->is_spawned || ns->is_ending)
+                return -ESRCH;
+        return wire_send(ns->maker.fd, WIRE_LIMIT, wanted, len, NULL, 0);
+}
+
 /* The last answer of the maker. Asks it again, for the next call. */
 static uint64_t
 stored_kb(struct ns *ns)
@@ -393,6 +403,7 @@ static const struct engine_calls ns_calls = {
         .connect = ns_connect,
         .listen = ns_listen,
         .freeze = ns_freeze,
+        .limit = ns_limit,
         .usage = ns_usage,
         .cpu_us = ns_cpu_us,
         .has_processes = ns_has_processes,
