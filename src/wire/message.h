@@ -176,6 +176,7 @@ enum wire_kind {
         /* the wall once more: wire/gate.h */
         WIRE_GATE_QUOTA_ASK,
         WIRE_GATE_QUOTA,
+        WIRE_GATE_TRANSCRIPT,
         WIRE_KIND_MAX
 };
 
