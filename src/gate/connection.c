@@ -144,6 +144,14 @@ connection_report(struct connection *c)
         return c->next;
 }
 
+/* An end by the server that is no end of its bytes: when the command sees it depends on time. */
+static void
+tape_reset(struct connection *c)
+{
+        if (c->taped && (c->in.is_reset || c->out.is_unsent))
+                tape_stop(&c->wall->tape, "reset", c->host.text, c->port);
+}
+
 static void
 end(struct connection *c, bool with_reset)
 {
@@ -152,6 +160,7 @@ end(struct connection *c, bool with_reset)
         if (c->state == CONNECTION_DEAD)
                 return;
         c->state = CONNECTION_DEAD;
+        tape_reset(c);
         (void)connection_report(c);
         job_end(&c->job);
         loop_timer_remove(&c->timer);
@@ -364,8 +373,6 @@ relay_pump(struct connection *c)
         in = pump_in(c);
         if (in == FLOW_REFUSED)
                 connection_tell(c, c->in.reason, NULL);
-        if (c->in.is_reset)
-                tape_stop(&c->wall->tape, "reset", c->host.text, c->port);
         if (in == FLOW_REFUSED || in == FLOW_BROKEN) {
                 end(c, true);
                 return;

@@ -147,7 +147,8 @@ send_held(struct flow *f, bool *moved)
                 if (len == 0)
                         return !is_closed(f);
                 sent = send(f->to, h->bytes + h->at, len, MSG_NOSIGNAL | MSG_DONTWAIT);
-                if (sent < 0 && !is_wait(errno))
+                f->is_unsent = sent < 0 && !is_wait(errno);
+                if (f->is_unsent)
                         return false;
                 if (sent < 0) {
                         f->to_ready = errno == EINTR;
@@ -317,7 +318,8 @@ copy_some(struct flow *f, size_t allowed, bool *moved)
         sent = send(f->to, bytes, (size_t)got, MSG_NOSIGNAL | MSG_DONTWAIT);
         if (sent < 0) {
                 f->to_ready = false;
-                return is_wait(errno);
+                f->is_unsent = !is_wait(errno);
+                return !f->is_unsent;
         }
         *moved = true;
         note_passed(f, (size_t)sent);

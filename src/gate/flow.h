@@ -45,6 +45,7 @@ struct flow {
         /* bytes are copied, never spliced: they are recorded, or come from a record */
         bool copies;
         bool is_reset;       /* the sender ended it with an error */
+        bool is_unsent;      /* so did the receiver, before it got all */
         struct taped *taped; /* where they are recorded, borrowed, or NULL */
         enum denial reason;  /* with FLOW_REFUSED */
         struct egress_host other;

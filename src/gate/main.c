@@ -92,6 +92,7 @@ main(int argc, char **argv)
 
         (void)prctl(PR_SET_NAME, "carrel-gate", 0, 0, 0); /* instead of the memfd's name */
         (void)sigaction(SIGPIPE, &ignore, NULL);
+        (void)sigaction(SIGXFSZ, &ignore, NULL); /* of a transcript, with `ulimit -f` */
         accept_retry_begin();
         if (startup_read(options, sizeof options / sizeof *options, argc, argv, &o, &e) < 0 ||
             serve(&o, &e) < 0) {

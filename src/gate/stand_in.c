@@ -303,16 +303,6 @@ play_got(struct player *p)
         return true;
 }
 
-/* Does more than the ends of both sides follow? Their order is one of time alone. */
-static bool
-is_awaited(const struct transcript_item *end)
-{
-        for (const struct transcript_item *i = end->next; i; i = i->next)
-                if (i->kind == TRANSCRIPT_SENT || i->kind == TRANSCRIPT_GOT)
-                        return true;
-        return false;
-}
-
 /* Hears whether the command says no more. */
 static bool
 play_end(struct player *p)
@@ -341,7 +331,8 @@ play_one(struct player *p)
         case TRANSCRIPT_GOT:
                 return play_got(p);
         case TRANSCRIPT_CLIENT_OVER:
-                if (is_awaited(p->item) && !play_end(p))
+                /* it ended first then, so it does not wait for the server's end */
+                if (!play_end(p))
                         return false;
                 break;
         case TRANSCRIPT_SERVER_OVER:

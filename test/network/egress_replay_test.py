@@ -6,26 +6,30 @@ command sends otherwise is reported, and what cannot be replayed is named.
 Everything happens in a network namespace of the test, with a name server and origins on its
 loopback.
 """
-import glob
 import json
 import os
+import socket
+import struct
 import subprocess
 import sys
 import tempfile
+import threading
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "rig"))
 import audit_chain
-from box_rig import ALWAYS, CARREL, check, end
+import replay_rig
+from box_rig import ALWAYS, CARREL, check, end, until
+from daemon_rig import Daemon
 from gate_rig import PRELUDE, Authority, Names, Origin, enter
 
-LISTED = ["web.test", "tls.test", "gone.test", "dead.test:81", "db.test:5432", "tls.test:8443"]
+LISTED = ["web.test", "keep.test", "tls.test", "gone.test", "dead.test:81", "db.test:5432", "reset.test:5433", "tls.test:8443"]
 HOST = {"providers": {"local": {"isolated": True, "mounts": True, "egress": True}}, "resolvers": ["127.0.0.1:5300"], "private_networks": ["127.0.0.0/8"],
         "host_ports": [6379], "redact": {"personal": True}}
 CARREL_BLOCK = {"metadata": {"carrel": {"egress": {"host_ports": [6379]}}}}
 LARGE = 9 << 20
 
 ALL = PRELUDE + """
-import subprocess, urllib.request, urllib.error
+import http.client, subprocess, urllib.request
 def show(name, value): print(name, repr(value)[:300], flush=True)
 web = urllib.request.build_opener(urllib.request.ProxyHandler({}))
 for path in ("one", "two", "one"): show(path, web.open("http://web.test/" + path).read())
@@ -38,6 +42,10 @@ with socket.create_connection(("db.test", 5432), 60) as s:
     for i in range(3): s.sendall(b"select %d\\n" % i); show("row", f.readline())
     s.shutdown(socket.SHUT_WR); show("rest", f.read())
 with socket.create_connection(("host.carrel.internal", 6379), 60) as s: s.sendall(b"PING\\r\\n"); show("redis", take(s, 7))
+keep = http.client.HTTPConnection("keep.test")          # two requests on one connection, and one that the list does not allow
+for path, host in (("/a", "keep.test"), ("/b", "keep.test"), ("/c", "other.test")):
+    keep.request("GET", path, headers={"Host": host}); answer = keep.getresponse(); show("kept", (answer.status, answer.read()))
+keep.close()
 def one(i): got[i] = web.open("http://web.test/many%d" % i).read()
 got = {}; threads = [threading.Thread(target=one, args=(i,)) for i in range(6)]
 for t in threads: t.start()
@@ -73,11 +81,17 @@ def database(peer):
 ROWS = 0
 
 
+def reset(peer):
+    peer.recv(1)
+    peer.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    peer.close()
+
+
 class Web:
     """Each answer has the number of the request."""
 
     def __init__(self):
-        self.count = 0
+        self.count, self.goes_on = 0, threading.Event()
         self.origin = Origin("127.0.0.1", 80, self.serve)
 
     def serve(self, peer):
@@ -95,6 +109,8 @@ class Web:
         text = b"answer %d of %d bytes" % (self.count, len(body))
         if b"/large" in head:
             text = os.urandom(LARGE)
+        if b"/wait" in head:
+            self.goes_on.wait(ALWAYS)
         if b"/personal" in head:
             text = b"ask someone@example.org\n"
         peer.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\nConnection: close\r\n\r\n" % len(text) + text)
@@ -146,26 +162,29 @@ class Bench:
 class World:
     def __init__(self):
         authority = Authority()
-        self.names = Names({name: ["127.0.0.1"] for name in ("web.test", "tls.test", "dead.test", "db.test")})
+        self.names = Names({name: ["127.0.0.1"] for name in ("web.test", "tls.test", "dead.test", "db.test", "reset.test")} | {"keep.test": ["127.0.0.2"]})
         self.web, self.db = Web(), Origin("127.0.0.1", 5432, database)
         self.redis = Origin("127.0.0.1", 6379, lambda peer: (peer.recv(100), peer.sendall(b"+PONG\r\n")))
+        self.keep, self.reset = Origin("127.0.0.2", 80), Origin("127.0.0.1", 5433, reset)
         self.tls = [Origin("127.0.0.1", port, context=authority.context("tls.test")) for port in (443, 8443)]
 
     def connections(self):
-        return [o.count for o in (self.web.origin, self.db, self.redis, *self.tls)], len(self.names.asked)
+        return [o.count for o in (self.web.origin, self.db, self.redis, self.keep, self.reset, *self.tls)], len(self.names.asked)
 
 
 def equal(b, world):
     done, entry = b.record("python3", "-c", ALL)
     said = done.stdout.decode()
     check("recorded: HTTP, a proxy, plain protocols, a service of this machine, six at once, and what is not reached", all(w in said for w in (
-        "answer 1 of", "of 200000 bytes", "row 3", "221 over", "PONG", "proxied", "many")) and done.returncode == 0, said, done.stderr)
+        "answer 1 of", "of 200000 bytes", "row 3", "221 over", "PONG", "proxied", "many", "kept (403")) and done.returncode == 0, said, done.stderr)
     text = b.content(entry)
     check("  what the command sent is not kept", b"answer 1 of 0 bytes" in text and b"select" not in text and b"User-Agent" not in text, text[:2000])
+    shown = b.carrel("audit", "show", str(entry["seq"]), "--egress")
+    check("  `carrel audit show --egress` prints the transcript", shown.returncode == 0 and shown.stdout == text, shown)
     before = world.connections()
     status, report = b.replay(entry)
     check("replayed: equal byte for byte, also what was refused and what failed", status == 0 and report["equal"] and report["replay_supported"] and report["egress"]["equal"]
-          and report["egress"]["connections"] >= 14, status, report)
+          and report["egress"]["connections"] == 16, status, report)
     check("  and no server was connected to, no name was asked for", world.connections() == before, before, world.connections())
     done = b.carrel("audit", "replay", str(entry["seq"]), "--host", b.host)
     check("  for a person", done.returncode == 0 and b"\negress: equal\n" in done.stdout, done)
@@ -216,6 +235,7 @@ def unsupported(b):
         ("tls", "tls.test", 443, greet % 443),
         ("tls", "tls.test", 8443, greet % 8443),
         ("too_large", "web.test", 80, 'print(len(web.open("http://web.test/large").read()))'),
+        ("reset", "reset.test", 5433, 'import select; s = socket.create_connection(("reset.test", 5433)); s.sendall(b"x"); select.select([s], [], [])'),
         ("redacted", None, None, 'web.open("http://web.test/personal")'),
     )
     for reason, host, port, code in cases:
@@ -246,6 +266,28 @@ def secrets(b):
           and "egress" not in entry["output"]["content"], done, status, report, entry)
 
 
+def of_the_daemon(world):
+    """Its gate writes no transcript: the command is replayed without a network, and the report says so."""
+    b = replay_rig.Bench(tempfile.mkdtemp(prefix="carrel-replay-"))
+    with open(b.host, "w", encoding="ascii") as f:
+        json.dump({**HOST, "audit": ["content"]}, f)
+    b.manifest("network: {egress: [web.test]}\n")
+    done = []
+    with Daemon("--host", b.host) as d:
+        d.exec(d.create(manifest=b.text), ["true"])         # there is a log
+        box = d.create(manifest=b.text)
+        runs = threading.Thread(target=lambda: done.append(d.exec(box, ["curl", "-sS", "http://web.test/wait"], timeout=ALWAYS)))
+        runs.start()
+        until("the connection is recorded", lambda: any(e["action"] == "egress.allowed" for e in audit_chain.entries(b.folder(d))))
+        world.web.goes_on.set()
+        runs.join()
+        b.ended(d, done[0])
+        before = world.connections()
+        status, got = b.replay(d, done[0]["audit_ref"])
+        check("a command of the daemon: no network, and replay_supported is false with the reason", done[0]["exit_code"] == 0 and status == 1 and not got["equal"] and not got["replay_supported"] and
+              got["replay_egress"] == {"reason": "daemon"} and world.connections() == before, done, status, got)
+
+
 def main():
     enter()
     world, b = World(), Bench()
@@ -253,6 +295,7 @@ def main():
     differs(b, world)
     unsupported(b)
     secrets(b)
+    of_the_daemon(world)
     end()
 
 
