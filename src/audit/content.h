@@ -27,7 +27,9 @@ enum {
         AUDIT_CONTENT_MAX = 8 << 20,          /* bytes of one content */
         AUDIT_CONTENT_TOTAL_MAX = 1 << 30,    /* bytes of all */
         AUDIT_CONTENT_COUNT_MAX = 100 * 1000, /* files */
-        AUDIT_CONTENT_STREAMS = 3             /* of a command: standard input, output, error */
+        /* of a command: standard input, output, error; what servers answered it */
+        AUDIT_CONTENT_STREAMS = 4,
+        AUDIT_CONTENT_EGRESS = 3 /* the last one, which only some commands have */
 };
 
 struct audit_content {

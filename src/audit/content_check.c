@@ -18,7 +18,7 @@
 #include "audit/content.h"
 #include "audit/files.h"
 
-static const char *const streams[AUDIT_CONTENT_STREAMS] = { "stdin", "stdout", "stderr" };
+static const char *const streams[AUDIT_CONTENT_STREAMS] = { "stdin", "stdout", "stderr", "egress" };
 
 struct name {
         char sha256[AUDIT_HASH_TEXT], time[AUDIT_TIME_TEXT];

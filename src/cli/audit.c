@@ -37,7 +37,7 @@ struct asked {
         const char *log_at, *state, *workspace, *file, *host_file, *checkpoint, *secret, *form,
                 *action, *from, *to;
         uint64_t count, older_than;
-        bool is_json, has_no_keys, follows, shows_in, shows_out, shows_err;
+        bool is_json, has_no_keys, follows, shows_in, shows_out, shows_err, shows_egress;
         struct words words;
         struct arena arena;
         struct audit_log log;
@@ -394,10 +394,11 @@ static int
 audit_show(struct asked *a)
 {
         struct showing s = { .a = a,
-                             .stream = a->shows_in    ? "stdin"
-                                       : a->shows_out ? "stdout"
-                                       : a->shows_err ? "stderr"
-                                                      : NULL };
+                             .stream = a->shows_in       ? "stdin"
+                                       : a->shows_out    ? "stdout"
+                                       : a->shows_err    ? "stderr"
+                                       : a->shows_egress ? "egress"
+                                                         : NULL };
         struct error e;
 
         if (a->words.count < 2) {
@@ -405,9 +406,9 @@ audit_show(struct asked *a)
                 error_hint(&e, "`carrel audit tail` prints the numbers: carrel audit show 12");
                 return failed(a, &e);
         }
-        if (a->shows_in + a->shows_out + a->shows_err > 1) {
+        if (a->shows_in + a->shows_out + a->shows_err + a->shows_egress > 1) {
                 (void)fail(&e, ERROR_INVALID_ARGUMENT, "audit show prints one content at a time");
-                error_hint(&e, "Pass one of --stdin, --stdout and --stderr.");
+                error_hint(&e, "Pass one of --stdin, --stdout, --stderr and --egress.");
                 return failed(a, &e);
         }
         if (read_ref(a->words.items[1], &s, &e) < 0 ||
@@ -660,6 +661,8 @@ static const struct option options[] = {
                     "show: what the command read from standard input, if it was kept"),
         OPTION_FLAG(struct asked, shows_out, "--stdout", "show: its output, if it was kept"),
         OPTION_FLAG(struct asked, shows_err, "--stderr", "show: its errors, if they were kept"),
+        OPTION_FLAG(struct asked, shows_egress, "--egress",
+                    "show: what servers answered it, if that was kept"),
         OPTION_FLAG(struct asked, is_json, "--json",
                     "verify: one JSON object; tail, show: the entries as they are"),
         OPTION_END,
@@ -673,7 +676,8 @@ static const struct operand operands[] = {
         { "show REF", VALUE_TEXT,
           "print one entry whole; REF is its number, or the audit_ref of a command", true },
         { "replay REF", VALUE_TEXT,
-          "run a recorded command again without a network, behind those that ran before it in its "
+          "run a recorded command again without a network, with the recorded answers of servers, "
+          "behind those that ran before it in its "
           "sandbox, and compare what they print",
           true },
         { "export", VALUE_TEXT, "print all entries for another program", true },

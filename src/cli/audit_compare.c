@@ -140,14 +140,16 @@ write_pair(struct json_writer *w, const struct pair *p)
 
 /* The command that was asked for is the last one; those before it are in `before`. */
 static int
-write_report(const struct pair *pairs, size_t count, bool had_network)
+write_report(const struct pair *pairs, size_t count, const struct audit_egress *egress,
+             const struct audit_egress_again *again)
 {
         struct json_writer w;
 
         json_init(&w, true);
         json_open_map(&w);
         write_pair(&w, &pairs[count - 1]);
-        json_member_bool(&w, "replay_supported", !had_network);
+        json_member_bool(&w, "replay_supported", !egress->reason);
+        audit_egress_write(&w, egress, again);
         if (count > 1) {
                 json_key(&w, "before");
                 json_open_list(&w);
@@ -163,7 +165,8 @@ write_report(const struct pair *pairs, size_t count, bool had_network)
 }
 
 static void
-print_report(const struct pair *pairs, size_t count, bool had_network)
+print_report(const struct pair *pairs, size_t count, const struct audit_egress *egress,
+             const struct audit_egress_again *again)
 {
         const struct pair *last = &pairs[count - 1];
 
@@ -173,8 +176,7 @@ print_report(const struct pair *pairs, size_t count, bool had_network)
         print_stream("stdout", &last->out);
         print_stream("stderr", &last->err);
         print_ending(last->was, &last->now, last->same_ending);
-        if (had_network)
-                (void)puts("The recorded command had network connections. A replay has none.");
+        audit_egress_print(egress, again);
         (void)printf("replay: %s\n", last->ref);
 }
 
@@ -233,7 +235,8 @@ next_ref(char **refs, char ret[RECORDER_REF_MAX], struct error *e)
 }
 
 static int
-compare_all(struct audit_log *log, const struct recordings *all, struct pair *pairs, char *refs,
+compare_all(struct audit_log *log, const struct recordings *all, struct pair *pairs,
+            struct audit_egress *egress, struct audit_egress_again *again, char *refs,
             struct error *e)
 {
         struct audit_log mine = { .dir = -1 };
@@ -251,32 +254,36 @@ compare_all(struct audit_log *log, const struct recordings *all, struct pair *pa
                 result = next_ref(&refs, pairs[i].ref, e) < 0 ? -1
                                                               : compare(log, &mine, &pairs[i], e);
         }
+        if (result == 0)
+                result = audit_egress_compare(egress, &mine, &pairs[all->count - 1].now, again, e);
         audit_log_close(&mine);
         arena_fini(&arena);
         return result;
 }
 
 int
-audit_compare(struct audit_log *log, const struct recordings *all, char *refs, bool is_json,
-              struct error *e)
+audit_compare(struct audit_log *log, const struct recordings *all, struct audit_egress *egress,
+              char *refs, bool is_json, struct error *e)
 {
         struct pair *pairs = calloc(all->count, sizeof *pairs);
-        bool is_equal = true, had_network = false;
+        struct audit_egress_again again = { .is_equal = true };
+        bool is_equal = true;
         int result;
 
         if (!pairs)
                 return fail(e, ERROR_NO_MEMORY, "no memory for a comparison");
-        result = compare_all(log, all, pairs, refs, e);
-        for (size_t i = 0; i < all->count && result == 0; i++) {
+        result = compare_all(log, all, pairs, egress, &again, refs, e);
+        if (result == 0)
+                pairs[all->count - 1].is_equal &= again.is_equal;
+        for (size_t i = 0; i < all->count && result == 0; i++)
                 is_equal &= pairs[i].is_equal;
-                had_network |= all->of[i].connections > 0;
-        }
         if (result == 0 && is_json)
-                result = write_report(pairs, all->count, had_network);
+                result = write_report(pairs, all->count, egress, &again);
         else if (result == 0)
-                print_report(pairs, all->count, had_network);
+                print_report(pairs, all->count, egress, &again);
         for (size_t i = 0; i < all->count; i++)
                 recording_fini(&pairs[i].now);
+        audit_egress_fini(&again.now);
         free(pairs);
         return result < 0 ? -1 : !is_equal;
 }

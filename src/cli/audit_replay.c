@@ -25,6 +25,7 @@
 #include "base/write_all.h"
 #include "cli/audit_call.h"
 #include "cli/audit_compare.h"
+#include "cli/audit_egress.h"
 #include "cli/audit_recording.h"
 #include "cli/audit_series.h"
 #include "cli/finding_print.h"
@@ -355,9 +356,10 @@ start(const struct prepare_options *o, char refs[REFS_MAX], struct error *e)
 
 static int
 run_again(struct audit_log *log, struct recordings *all, struct replay_command *commands,
-          const struct replay_request *q, struct error *e)
+          struct audit_egress *egress, const struct replay_request *q, struct error *e)
 {
         static char refs[REFS_MAX];
+        scoped_fd int answers = -1;
         const struct recording *first = &all->of[0];
         scoped_fd int sink = open("/dev/null", O_WRONLY | O_CLOEXEC);
         struct replay_options replay = { .commands = commands,
@@ -376,6 +378,9 @@ run_again(struct audit_log *log, struct recordings *all, struct replay_command *
 
         if (sink < 0)
                 return fail_sys(e, ERROR_BACKEND_FAILED, errno, "opening /dev/null");
+        if (audit_egress_open(egress, &answers, e) < 0)
+                return -1;
+        replay.egress = answers;
         for (size_t i = 0; i < all->count; i++)
                 if (command_of(log, &all->of[i], &commands[i], e) < 0)
                         return -1;
@@ -383,7 +388,7 @@ run_again(struct audit_log *log, struct recordings *all, struct replay_command *
         o.command = commands[0].words;
         o.command_count = commands[0].word_count;
         o.timeout_ms = commands[0].timeout_ms;
-        return start(&o, refs, e) < 0 ? -1 : audit_compare(log, all, refs, q->is_json, e);
+        return start(&o, refs, e) < 0 ? -1 : audit_compare(log, all, egress, refs, q->is_json, e);
 }
 
 static int
@@ -391,13 +396,17 @@ run_checked(struct audit_log *log, struct recordings *all, const struct replay_r
             struct error *e)
 {
         struct replay_command *commands = calloc(all->count, sizeof *commands);
+        struct audit_egress egress;
         int result;
 
         if (!commands)
                 return fail(e, ERROR_NO_MEMORY, "no memory for commands");
         for (size_t i = 0; i < all->count; i++)
                 commands[i].in = -1;
-        result = run_again(log, all, commands, q, e);
+        result = audit_egress_read(log, all, &egress, e) < 0
+                         ? -1
+                         : run_again(log, all, commands, &egress, q, e);
+        audit_egress_fini(&egress);
         for (size_t i = 0; i < all->count; i++)
                 scoped_fd_close(&commands[i].in);
         free(commands);

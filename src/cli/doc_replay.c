@@ -3,8 +3,9 @@
  *
  * Room: cli (joining). Touches: what doc_probe.h touches.
  * Theory: what a command got from outside must be in the recording. Standard input is, with its
- * content; the network and secrets are not. A program that asks the clock or for randomness may
- * still differ, and `carrel audit replay` says where.
+ * content, and so is what servers answer without TLS; what they answer with TLS, and secrets, are
+ * not. Which of its destinations a command speaks to with TLS is not known before. A program that
+ * asks the clock or for randomness may still differ, and `carrel audit replay` says where.
  */
 #include "cli/doc_replay.h"
 
@@ -20,7 +21,8 @@ why_not(const struct doc_probe *probe, const struct run_way *way)
                 return "what commands read and print is not kept: add --keep-output, or audit: "
                        "[run, content] to the host file";
         if (spec->egress_count > 0)
-                return "the sandbox has destinations, and what they answer is not recorded";
+                return "the sandbox has destinations, and what they answer over TLS cannot be "
+                       "replayed";
         return spec->env.auth_count > 0 ? "the sandbox gets secrets, and they are not recorded"
                                         : NULL;
 }

@@ -33,7 +33,7 @@ struct replay_command {
 };
 
 /*
- * Recorded commands run again: the network is closed, and their output goes nowhere. Several run
+ * Recorded commands run again: without a network, and their output goes nowhere. Several run
  * one after the other in one sandbox; one alone is the command of prepare_options.
  */
 struct replay_options {
@@ -42,6 +42,7 @@ struct replay_options {
         const char *allowed_sha256; /* what their sandbox was allowed, of `carrel run` */
         const char *norm_sha256;    /* the same, of the daemon */
         int sink;                   /* for standard output and error */
+        int egress;                 /* a transcript of what servers answered, -1: none */
         int back;                   /* receives the reference of each entry that ends one, a line
                                        each, in their order */
 };

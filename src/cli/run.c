@@ -370,7 +370,9 @@ choose_wall(struct run_way *w, const struct prepare_options *o, struct run_optio
 {
         if (wall_options(&w->p.arena, w->p.spec, w->p.rules, w->id, &options->wall, e) < 0)
                 return -1;
-        return o->replay && options->wall ? run_replay_close_network(w, options, e) : 0;
+        if (!o->replay || !options->wall)
+                return 0;
+        return run_replay_close_network(w, o->replay, options, e);
 }
 
 /* Everything but its start: it is judged, gets its environment, and its start is recorded. The
@@ -394,7 +396,7 @@ begin(struct run_way *w, const struct prepare_options *o, struct run_options *op
                 return -1;
         options->command.env = env->items;
         options->command.head.envc = (uint32_t)env->count;
-        if (o->audits && o->keeps_output && run_audit_keep(options, e) < 0)
+        if (o->audits && o->keeps_output && run_audit_keep(w, o, options, e) < 0)
                 return -1;
         options->sees_input &= !is_call; /* its input is kept already, redacted file by file */
         return o->audits ? run_audit_started(w, o, options, e) : 0;

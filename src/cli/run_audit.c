@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "api/ending.h"
@@ -40,7 +41,9 @@ static struct {
         char ref[RECORDER_REF_MAX], actor[32];
         crypto_hash_sha256_state streams[AUDIT_CONTENT_STREAMS];
         uint64_t bytes[AUDIT_CONTENT_STREAMS];
-        int kept[AUDIT_CONTENT_STREAMS];  /* files in memory, with `keeps` */
+        int kept[AUDIT_CONTENT_STREAMS]; /* files in memory, with `keeps`; -1: none */
+        struct run_wall_options wall;    /* those of the run, with the transcript */
+        struct run_wall_transcript transcript;
         const struct run_way *way;        /* since its start was recorded */
         char denied[JUDGE_SHOWN_MAX + 1]; /* the program that rules denied; "": not known */
         bool has_begun, has_started, is_denied, keeps, is_cut[AUDIT_CONTENT_STREAMS];
@@ -240,17 +243,41 @@ seen(int which, const char *bytes, size_t len)
         now.bytes[which] += len;
 }
 
+/*
+ * What servers answer is recorded, unless the sandbox gets secrets: then it cannot be replayed. A
+ * replay whose network is closed has no answers.
+ */
+static bool
+keeps_egress(const struct run_way *way, const struct prepare_options *o,
+             const struct run_options *options)
+{
+        return options->wall && (!o->replay || o->replay->egress >= 0) &&
+               way->p.spec->env.auth_count == 0;
+}
+
 int
-run_audit_keep(struct run_options *options, struct error *e)
+run_audit_keep(const struct run_way *way, const struct prepare_options *o,
+               struct run_options *options, struct error *e)
 {
         struct sigaction ignore = { .sa_handler = SIG_IGN };
+        bool has_egress = keeps_egress(way, o, options);
 
-        for (size_t i = 0; i < AUDIT_CONTENT_STREAMS && now.keeps; i++)
-                (void)close(now.kept[i]); /* of the command before */
+        for (size_t i = 0; i < AUDIT_CONTENT_STREAMS; i++) { /* of the command before */
+                if (now.keeps)
+                        scoped_fd_close(&now.kept[i]);
+                now.kept[i] = -1;
+        }
         /* where files may have no more than `ulimit -f` bytes, a write fails */
         (void)sigaction(SIGXFSZ, &ignore, NULL);
         options->sees_input = true;
-        now.keeps = recorder_content_begin(now.kept, e) == 0;
+        now.keeps = recorder_content_begin(has_egress, now.kept, e) == 0;
+        if (now.keeps && has_egress) {
+                now.transcript = (struct run_wall_transcript){ now.kept[AUDIT_CONTENT_EGRESS],
+                                                               o->replay ? o->replay->egress : -1 };
+                now.wall = *options->wall;
+                now.wall.transcript = &now.transcript;
+                options->wall = &now.wall;
+        }
         return now.keeps ? 0 : -1;
 }
 
@@ -343,8 +370,13 @@ write_stream(struct json_writer *w, const char *name, size_t i)
 static int
 write_content(struct json_writer *w, struct error *e)
 {
+        struct stat file;
+
         if (!now.keeps)
                 return 0;
+        if (now.kept[AUDIT_CONTENT_EGRESS] >= 0 &&
+            fstat(now.kept[AUDIT_CONTENT_EGRESS], &file) == 0)
+                now.bytes[AUDIT_CONTENT_EGRESS] = (uint64_t)file.st_size;
         json_key(w, "content");
         return recorder_content_end(now.bytes, w, e);
 }

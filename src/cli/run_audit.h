@@ -51,10 +51,12 @@ int run_audit_started(const struct run_way *w, const struct prepare_options *o,
                       struct run_options *options, struct error *e);
 
 /*
- * Keeps what the command reads and writes; with -t only its output. Before run_audit_started().
- * Errors: as recorder_content_begin(); then the command must not be started.
+ * Keeps what the command reads and writes, with -t only its output; and what servers answer it, if
+ * it has destinations: `options` gets a wall with a transcript. Before run_audit_started(). Errors:
+ * as recorder_content_begin(); then the command must not be started.
  */
-int run_audit_keep(struct run_options *options, struct error *e);
+int run_audit_keep(const struct run_way *w, const struct prepare_options *o,
+                   struct run_options *options, struct error *e);
 
 /* Records the end. Errors: as recorder_append(). */
 int run_audit_ended(const struct run_way *w, const struct run_result *r, struct error *e);

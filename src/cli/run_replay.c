@@ -10,6 +10,7 @@
 
 #include "base/write_all.h"
 #include "cli/run_audit.h"
+#include "cli/wall.h"
 #include "prepare/digest.h"
 #include "prepare/norm_digest.h"
 #include "recorder/message.h"
@@ -71,14 +72,18 @@ run_replay_check_environment(const struct replay_command *r, const struct enviro
 }
 
 int
-run_replay_close_network(struct run_way *w, struct run_options *options, struct error *e)
+run_replay_close_network(struct run_way *w, const struct replay_options *r,
+                         struct run_options *options, struct error *e)
 {
         struct run_wall_options *closed = arena_new(&w->p.arena, struct run_wall_options);
 
         if (!closed)
                 return fail(e, ERROR_NO_MEMORY, "no memory for the list of destinations");
         *closed = *options->wall;
-        closed->allow.count = closed->private_names.count = 0;
+        if (r->egress >= 0)
+                closed->start = wall_start_stand_in;
+        else
+                closed->allow.count = closed->private_names.count = 0;
         options->wall = closed;
         return 0;
 }

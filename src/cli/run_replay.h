@@ -20,8 +20,12 @@ int run_replay_check(const struct run_way *w, const struct replay_options *r, st
 int run_replay_check_environment(const struct replay_command *r, const struct environment *env,
                                  struct error *e);
 
-/* No destination can be reached. options->wall is not NULL. Errors: ERROR_NO_MEMORY. */
-int run_replay_close_network(struct run_way *w, struct run_options *options, struct error *e);
+/*
+ * No destination can be reached: connections are answered from the recording, or, without one, all
+ * are refused. options->wall is not NULL. Errors: ERROR_NO_MEMORY.
+ */
+int run_replay_close_network(struct run_way *w, const struct replay_options *r,
+                             struct run_options *options, struct error *e);
 
 /* Chooses the recorded command `i` as the one that is run. */
 void run_replay_choose(struct run_way *w, struct prepare_options *o, size_t i,

@@ -19,10 +19,10 @@
 enum { TEXT_ROOM = 1200 };
 
 static int
-start_gate(int *ret_control, pid_t *ret_pid, struct error *e)
+start(char *way, int *ret_control, pid_t *ret_pid, struct error *e)
 {
         static char name[] = "carrel-gate", option[] = "--keeper-fd", number[] = "3";
-        char *argv[] = { name, option, number, NULL };
+        char *argv[] = { name, option, number, way, NULL };
 #ifdef CARREL_TEST_SWITCHES
         char **envp = environ; /* tests use it to disable checks of the gate */
 #else
@@ -30,6 +30,20 @@ start_gate(int *ret_control, pid_t *ret_pid, struct error *e)
 #endif
 
         return program_start_linked(PROGRAM_GATE, argv, envp, ret_control, ret_pid, e);
+}
+
+static int
+start_gate(int *ret_control, pid_t *ret_pid, struct error *e)
+{
+        return start(NULL, ret_control, ret_pid, e);
+}
+
+int
+wall_start_stand_in(int *ret_control, pid_t *ret_pid, struct error *e)
+{
+        static char way[] = "--stand-in";
+
+        return start(way, ret_control, ret_pid, e);
 }
 
 static void

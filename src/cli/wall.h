@@ -12,6 +12,9 @@
 int wall_options(struct arena *arena, const struct spec *spec, const struct host_rules *rules,
                  const char *id, const struct run_wall_options **ret, struct error *e);
 
+/* Starts a gate that answers from a transcript, and may not dial (struct run_wall_options). */
+int wall_start_stand_in(int *ret_control, pid_t *ret_pid, struct error *e);
+
 /* Prints the first refusal on standard error while the command runs. */
 void wall_print_first(const struct wire_wall_denied *first);
 

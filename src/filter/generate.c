@@ -134,7 +134,9 @@ enum {
         UNPACK = 1 << 6,
         RELAY = 1 << 7,
         LOOK = 1 << 8,
-        BRIDGE = 1 << 9
+        BRIDGE = 1 << 9,
+        DIALS = 1 << 10,
+        STAND_IN = 1 << 11
 };
 
 struct own_row {
@@ -154,10 +156,17 @@ static const struct own_row own_rows[] = {
 static const struct {
         const char *name;
         int who;
-} processes[] = { { "keeper", KEEPER }, { "door", DOOR },   { "box", BOX },
-                  { "gate", GATE },     { "judge", JUDGE }, { "recorder", RECORDER },
-                  { "unpack", UNPACK }, { "relay", RELAY }, { "look", LOOK },
-                  { "bridge", BRIDGE } };
+} processes[] = { { "keeper", KEEPER },
+                  { "door", DOOR },
+                  { "box", BOX },
+                  { "gate", GATE | DIALS },
+                  { "judge", JUDGE },
+                  { "recorder", RECORDER },
+                  { "unpack", UNPACK },
+                  { "relay", RELAY },
+                  { "look", LOOK },
+                  { "bridge", BRIDGE },
+                  { "stand-in", GATE | STAND_IN } };
 
 static const struct {
         const char *name;

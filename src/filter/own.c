@@ -23,6 +23,7 @@
 #include "filter/filter_look.h"
 #include "filter/filter_recorder.h"
 #include "filter/filter_relay.h"
+#include "filter/filter_stand_in.h"
 #include "filter/filter_unpack.h"
 
 #ifndef SECCOMP_FILTER_FLAG_LOG
@@ -49,6 +50,7 @@ filter_enter(enum filter_own who)
                 [FILTER_RELAY] = PROGRAM(filter_relay_steps),
                 [FILTER_LOOK] = PROGRAM(filter_look_steps),
                 [FILTER_BRIDGE] = PROGRAM(filter_bridge_steps),
+                [FILTER_STAND_IN] = PROGRAM(filter_stand_in_steps),
         };
 
         if (IS_SANITIZED)

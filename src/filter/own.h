@@ -18,6 +18,7 @@ enum filter_own {
         FILTER_RELAY,
         FILTER_LOOK,
         FILTER_BRIDGE,
+        FILTER_STAND_IN, /* a gate that dials nothing */
         FILTER_OWN_MAX
 };
 

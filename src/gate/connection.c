@@ -20,6 +20,8 @@
 #include "gate/connection.h"
 #include "gate/connection_parts.h"
 #include "gate/denials.h"
+#include "gate/stand_in.h"
+#include "gate/tape.h"
 #include "gate/test_switches.h"
 
 /* LATER_SHARE: a connection that waits beside many others checks less often. */
@@ -29,6 +31,7 @@ enum {
         LATER_SHARE = 32,
         LEAVE_DRAIN_MAX = 1 << 20,
         LEAVE_DRAIN_ONCE = 1 << 16,
+        DRAIN_ROUNDS = 64,
         FIRST_BYTES = JUDGE_HOLD_MAX
 };
 
@@ -135,7 +138,18 @@ connection_report(struct connection *c)
                 allowed_closed(&c->wall->allowed, &one, c->out.passed, c->in.passed,
                                loop_now_ms() - c->opened_ms);
         c->opened_ms = 0;
+        player_judge(c->player);
+        tape_close(c->taped);
+        c->out.taped = c->in.taped = c->taped = NULL;
         return c->next;
+}
+
+/* An end by the server that is no end of its bytes: when the command sees it depends on time. */
+static void
+tape_reset(struct connection *c)
+{
+        if (c->taped && (c->in.is_reset || c->out.is_unsent))
+                tape_stop(&c->wall->tape, "reset", c->host.text, c->port);
 }
 
 static void
@@ -146,6 +160,7 @@ end(struct connection *c, bool with_reset)
         if (c->state == CONNECTION_DEAD)
                 return;
         c->state = CONNECTION_DEAD;
+        tape_reset(c);
         (void)connection_report(c);
         job_end(&c->job);
         loop_timer_remove(&c->timer);
@@ -154,6 +169,8 @@ end(struct connection *c, bool with_reset)
         free(c->dial);
         c->dial = NULL;
         greeting_fini(c);
+        player_end(c->player);
+        c->player = NULL;
         close_socket(&c->client, with_reset);
         close_socket(&c->server, with_reset);
         flow_fini(&c->out);
@@ -376,6 +393,29 @@ relay_pump(struct connection *c)
                         NULL);
 }
 
+static void
+drain(struct connection *c)
+{
+        if (c->state != CONNECTION_RELAYING || c->late != DENIAL_NONE || c->is_unchecked)
+                return;
+        c->out.from_ready = true;
+        for (int i = 0; i < DRAIN_ROUNDS && flow_pump(&c->out) == FLOW_AGAIN; i++)
+                continue;
+}
+
+/* What of it is recorded: TLS has other keys each time. */
+static void
+tape_begins(struct connection *c)
+{
+        struct tape *t = &c->wall->tape;
+
+        if (c->protocol == PROTOCOL_TLS)
+                tape_stop(t, "tls", c->host.text, c->port);
+        c->taped = tape_open(t, c->host.text, c->port);
+        c->out.taped = c->in.taped = c->taped;
+        c->out.copies = c->in.copies = c->taped || c->player;
+}
+
 /* Both ends are watched already; this reads again what the server has sent. */
 static void
 relay_begin(struct connection *c)
@@ -387,6 +427,7 @@ relay_begin(struct connection *c)
         }
         c->state = CONNECTION_RELAYING;
         report_begin(c);
+        tape_begins(c);
         (void)connection_wait(c, LOOP_NEVER, NULL);
         c->out.wall = c->in.wall = c->wall;
         c->out.from = c->in.to = c->client.fd;
@@ -407,10 +448,36 @@ dialled(struct dial *d, enum denial reason)
         c->dial = NULL; /* a relay can live long, so it frees what only the
                          * start needed */
         free(d);
-        if (reason != DENIAL_NONE)
+        if (reason != DENIAL_NONE) {
+                tape_failed(&c->wall->tape, c->host.text, c->port, reason);
                 connection_deny(c, reason, NULL);
-        else
+        } else {
                 relay_begin(c);
+        }
+}
+
+static void
+player_broke(void *data)
+{
+        end(data, true);
+}
+
+/* A replay: no address is looked up, and nothing is dialled. */
+static void
+meet_player(struct connection *c)
+{
+        int fd = -1;
+        enum denial reason = stand_in_dial(c->wall->stand_in, c->host.text, c->port, player_broke,
+                                           c, &fd, &c->player);
+
+        if (reason != DENIAL_NONE) {
+                connection_deny(c, reason, NULL);
+        } else if (loop_watch_add(c->wall->gate->loop, &c->server, fd, EDGES, server_event) < 0) {
+                c->server.fd = fd;
+                end(c, true);
+        } else {
+                relay_begin(c);
+        }
 }
 
 /*
@@ -455,10 +522,14 @@ connection_dial(struct connection *c)
         }
         (void)connection_wait(c, LOOP_NEVER, NULL); /* a dial has its own timer */
         c->state = CONNECTION_DIALING;
-        c->dial = calloc(1, sizeof *c->dial);
-        if (!c->dial || watch_edges(c, loop, fd) < 0) {
+        c->dial = c->wall->stand_in ? NULL : calloc(1, sizeof *c->dial);
+        if ((!c->dial && !c->wall->stand_in) || watch_edges(c, loop, fd) < 0) {
                 c->client.fd = fd;
                 end(c, true);
+                return;
+        }
+        if (c->wall->stand_in) {
+                meet_player(c);
                 return;
         }
         c->server.events = EDGES;
@@ -468,13 +539,10 @@ connection_dial(struct connection *c)
 }
 
 static void
-looked(struct dial *d, enum denial reason)
+go_on_looked(struct connection *c, enum denial reason)
 {
-        struct connection *c = d->data;
-
-        c->dial = NULL;
-        free(d);
         if (reason != DENIAL_NONE) {
+                tape_failed(&c->wall->tape, c->host.text, c->port, reason);
                 connection_deny(c, reason, NULL);
                 return;
         }
@@ -489,13 +557,25 @@ looked(struct dial *d, enum denial reason)
                 note(c);
 }
 
+static void
+looked(struct dial *d, enum denial reason)
+{
+        struct connection *c = d->data;
+
+        c->dial = NULL;
+        free(d);
+        go_on_looked(c, reason);
+}
+
 void
 connection_look(struct connection *c)
 {
         c->state = CONNECTION_DIALING;
         (void)connection_wait(c, LOOP_NEVER, NULL);
-        c->dial = calloc(1, sizeof *c->dial);
-        if (!c->dial)
+        c->dial = c->wall->stand_in ? NULL : calloc(1, sizeof *c->dial);
+        if (c->wall->stand_in)
+                go_on_looked(c, stand_in_look(c->wall->stand_in, c->host.text, c->port));
+        else if (!c->dial)
                 end(c, true);
         else
                 dial_look(c->dial, c->wall, c->host.text, c->port,
@@ -755,6 +835,13 @@ connection_go_on_all(struct wall *w)
 {
         for (struct connection *c = w->connections; c; c = c->next)
                 note(c);
+}
+
+void
+connection_drain_all(struct wall *w)
+{
+        for (struct connection *c = w->connections; c; c = c->next)
+                drain(c);
 }
 
 /* -- its turn ---------------------------------------------------------------------------------- */

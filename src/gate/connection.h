@@ -16,6 +16,12 @@ void connection_reset(struct connection *c);
 struct connection *connection_report(struct connection *c);
 
 /*
+ * No process is inside any more: passes on what it had sent, as far as servers take it at once. So
+ * it does not depend on time how much is recorded.
+ */
+void connection_drain_all(struct wall *w);
+
+/*
  * After a change of the allow list: resets and reports each connection that the list no longer
  * allows.
  */

@@ -27,6 +27,7 @@ enum connection_state {
         CONNECTION_DEAD
 };
 
+struct player;      /* gate/stand_in.h */
 struct hello_state; /* while a TLS greeting is read */
 
 struct connection {
@@ -62,6 +63,8 @@ struct connection {
         size_t scanned; /* bytes of a proxy's head that were already
                          * parsed */
         struct dial *dial;
+        struct player *player; /* of a replay: it is the other end */
+        struct taped *taped;   /* what is recorded of it, or NULL */
         struct flow out, in;
         uint64_t opened_ms; /* bytes may pass since then; 0: they never could, or this was
                              * reported */

@@ -16,6 +16,7 @@
 #include <string.h>
 #include <sys/epoll.h>
 
+#include "base/scoped.h"
 #include "gate/connection.h"
 #include "gate/wall_life.h"
 
@@ -216,6 +217,24 @@ hear_quota(struct gate *g, const struct wire_message *m, const char *body)
 }
 
 static int
+hear_transcript(struct gate *g, struct wire_message *m, const char *body)
+{
+        struct wire_gate_transcript head;
+
+        if (m->len != sizeof head || m->fd_count < 1 || m->fd_count > 2)
+                return -EPROTO;
+        memcpy(&head, body, sizeof head);
+        scoped_fd_close(&g->transcript.to);
+        scoped_fd_close(&g->transcript.from);
+        g->transcript.wall = head.wall;
+        g->transcript.is_again = head.is_again != 0;
+        g->transcript.to = fd_take(&m->fds[0]);
+        if (m->fd_count == 2)
+                g->transcript.from = fd_take(&m->fds[1]);
+        return 0;
+}
+
+static int
 hear(struct gate *g, struct wire_message *m, const char *body, bool has_fds)
 {
         switch (m->kind) {
@@ -229,6 +248,8 @@ hear(struct gate *g, struct wire_message *m, const char *body, bool has_fds)
                 return hear_number(g, m, body);
         case WIRE_GATE_QUOTA:
                 return hear_quota(g, m, body);
+        case WIRE_GATE_TRANSCRIPT:
+                return has_fds ? hear_transcript(g, m, body) : 0;
         default:
                 return -EPROTO;
         }
@@ -271,6 +292,7 @@ int
 control_open(struct gate *g, int fd)
 {
         g->lost = lose;
+        g->transcript.to = g->transcript.from = -1;
         g->ask_quota = ask_quota;
         wire_queue_init(&g->said, fd, 0, 0);
         return loop_watch_add(g->loop, &g->control, fd, EPOLLIN, control_ready);

@@ -19,6 +19,7 @@
 #include <unistd.h>
 
 #include "gate/gate.h"
+#include "gate/tape.h"
 #include "gate/wall.h"
 
 enum { ROUNDS = 4, HELD_FIRST = 4096, COPY_MAX = 16 * 1024, JUDGE_ONCE = 1024 };
@@ -146,12 +147,14 @@ send_held(struct flow *f, bool *moved)
                 if (len == 0)
                         return !is_closed(f);
                 sent = send(f->to, h->bytes + h->at, len, MSG_NOSIGNAL | MSG_DONTWAIT);
-                if (sent < 0 && !is_wait(errno))
+                f->is_unsent = sent < 0 && !is_wait(errno);
+                if (f->is_unsent)
                         return false;
                 if (sent < 0) {
                         f->to_ready = errno == EINTR;
                         continue;
                 }
+                tape_passed(f->taped, f->is_out, h->bytes + h->at, (size_t)sent);
                 h->at += (size_t)sent;
                 *moved = true;
                 if (!count_bytes(f, (size_t)sent))
@@ -309,16 +312,20 @@ copy_some(struct flow *f, size_t allowed, bool *moved)
                 f->has_end = got == 0;
                 *moved = got == 0;
                 f->from_ready = got == 0;
+                f->is_reset = got < 0 && !is_wait(errno);
                 return got == 0 || is_wait(errno);
         }
         sent = send(f->to, bytes, (size_t)got, MSG_NOSIGNAL | MSG_DONTWAIT);
         if (sent < 0) {
                 f->to_ready = false;
-                return is_wait(errno);
+                f->is_unsent = !is_wait(errno);
+                return !f->is_unsent;
         }
         *moved = true;
         note_passed(f, (size_t)sent);
-        if (recv(f->from, NULL, (size_t)sent, MSG_TRUNC | MSG_DONTWAIT) != sent)
+        tape_passed(f->taped, f->is_out, bytes, (size_t)sent);
+        /* into the bytes again: MSG_TRUNC drops them for TCP alone */
+        if (recv(f->from, bytes, (size_t)sent, MSG_DONTWAIT) != sent)
                 return false;
         return count_bytes(f, (size_t)sent) || refuse(f, DENIAL_BYTES);
 }
@@ -383,7 +390,7 @@ pass_on(struct flow *f, size_t allowed, bool *moved)
 
         allowed = look_ahead(f, allowed);
 
-        if (!f->pipe && f->from_ready && !f->has_end && !f->is_urgent && f->to_ready)
+        if (!f->pipe && !f->copies && f->from_ready && !f->has_end && !f->is_urgent && f->to_ready)
                 f->pipe = pipes_take(pipes);
         if (!f->pipe)
                 return allowed == 0 || copy_some(f, allowed, moved);
@@ -408,6 +415,7 @@ pass_end(struct flow *f)
         if (!f->has_end || f->is_shut || f->piped > 0 || f->hold.at < f->hold.judged || f->has_more)
                 return true;
         f->is_shut = true;
+        tape_over(f->taped, f->is_out);
         /* Unjudged bytes do not leave; the end after them does. */
         return f->is_last || shutdown(f->to, SHUT_WR) == 0 || errno == ENOTCONN;
 }

@@ -10,6 +10,7 @@
 #include "gate/judge.h"
 #include "gate/pipes.h"
 
+struct taped;
 struct wall;
 
 /* Bytes in the gate's memory: [at, judged) may be sent, [judged, len) may not yet. */
@@ -40,8 +41,13 @@ struct flow {
                                   * answers are not needed */
         struct pipe *pipe;       /* while it contains bytes */
         size_t piped;
-        uint64_t passed;    /* bytes that the other end was sent */
-        enum denial reason; /* with FLOW_REFUSED */
+        uint64_t passed; /* bytes that the other end was sent */
+        /* bytes are copied, never spliced: they are recorded, or come from a record */
+        bool copies;
+        bool is_reset;       /* the sender ended it with an error */
+        bool is_unsent;      /* so did the receiver, before it got all */
+        struct taped *taped; /* where they are recorded, borrowed, or NULL */
+        enum denial reason;  /* with FLOW_REFUSED */
         struct egress_host other;
 };
 

@@ -56,6 +56,13 @@ struct gate {
         /* Sends it for the wall with this number. */
         void (*ask_quota)(struct gate *g, uint32_t wall, const struct wire_gate_quota_ask *ask);
         bool is_over;
+        bool is_stand_in; /* it may not dial: each wall is replayed */
+        /* of WIRE_GATE_TRANSCRIPT, for the wall that is added next; -1: none */
+        struct {
+                uint32_t wall;
+                bool is_again;
+                int to, from;
+        } transcript;
 };
 
 /* Frees what ended in this turn, so that no callback loses an object before it returns. */

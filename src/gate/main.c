@@ -51,8 +51,13 @@ turn(struct gate *g)
         gate_reap(g);
 }
 
+struct options {
+        int keeper;
+        bool is_stand_in;
+};
+
 static int
-serve(int keeper, struct error *e)
+serve(const struct options *o, struct error *e)
 {
         static struct gate g;
         struct rlimit files = { 1024, 1024 };
@@ -61,9 +66,11 @@ serve(int keeper, struct error *e)
                 return fail(e, ERROR_INTERNAL, "cannot create an epoll instance");
         switches_read();
         turns_init(&g.turns, loop_work_us);
-        if (resolver_new(g.loop, &g.resolver, e) < 0 || seal_enter(SEAL_GATE, NULL, 0, e) < 0)
+        g.is_stand_in = o->is_stand_in;
+        if (resolver_new(g.loop, &g.resolver, e) < 0 ||
+            seal_enter(o->is_stand_in ? SEAL_STAND_IN : SEAL_GATE, NULL, 0, e) < 0)
                 return -1;
-        if (control_open(&g, keeper) < 0)
+        if (control_open(&g, o->keeper) < 0)
                 return fail(e, ERROR_INTERNAL, "the control socket cannot be waited for");
         (void)getrlimit(RLIMIT_NOFILE, &files);
         share_descriptors(&g, (size_t)files.rlim_cur);
@@ -77,15 +84,18 @@ main(int argc, char **argv)
 {
         struct sigaction ignore = { .sa_handler = SIG_IGN };
         static const struct startup_option options[] = {
-                { .name = "--keeper-fd", .kind = STARTUP_FD, .is_required = 1 },
+                STARTUP_ROW(struct options, keeper, "--keeper-fd", STARTUP_FD, 1),
+                STARTUP_ROW(struct options, is_stand_in, "--stand-in", STARTUP_FLAG, 0),
         };
+        struct options o = { .keeper = -1 };
         struct error e;
-        int keeper = -1;
 
         (void)prctl(PR_SET_NAME, "carrel-gate", 0, 0, 0); /* instead of the memfd's name */
         (void)sigaction(SIGPIPE, &ignore, NULL);
+        (void)sigaction(SIGXFSZ, &ignore, NULL); /* of a transcript, with `ulimit -f` */
         accept_retry_begin();
-        if (startup_read(options, 1, argc, argv, &keeper, &e) < 0 || serve(keeper, &e) < 0) {
+        if (startup_read(options, sizeof options / sizeof *options, argc, argv, &o, &e) < 0 ||
+            serve(&o, &e) < 0) {
                 (void)fprintf(stderr, "carrel-gate: %s\n", e.message);
                 return 125;
         }

@@ -11,6 +11,7 @@
 #include "gate/gate.h"
 #include "gate/policy.h"
 #include "gate/quota.h"
+#include "gate/tape.h"
 #include "wire/gate.h"
 #include "wire/message.h"
 
@@ -35,6 +36,7 @@ struct listener;
 struct question; /* a DNS answer that waits for a listener;
                   * gate/name_server.c */
 struct dns_stream;
+struct stand_in; /* gate/stand_in.h */
 
 struct wall {
         struct gate *gate;
@@ -62,6 +64,8 @@ struct wall {
         struct counted counted; /* the bytes that passed */
         struct quota quota;     /* those that may still be sent today */
         struct allowed allowed;
+        struct tape tape;          /* what servers answer is recorded there */
+        struct stand_in *stand_in; /* of a replay: nothing is dialled; or NULL */
         struct question *questions;
         size_t question_count;
         struct dns_stream *streams;

@@ -14,10 +14,12 @@
 #include <sys/epoll.h>
 #include <unistd.h>
 
+#include "base/scoped.h"
 #include "gate/connection.h"
 #include "gate/denials.h"
 #include "gate/listener.h"
 #include "gate/name_server.h"
+#include "gate/stand_in.h"
 #include "gate/test_switches.h"
 
 enum { LINK_BATCH = 16 };
@@ -181,12 +183,15 @@ close_all(struct wall *w)
 {
         int link = w->link.fd;
 
+        if (w->tape.fd >= 0)
+                connection_drain_all(w);
         denials_end(w);
         counted_end(&w->counted);
         quota_end(&w->quota);
         for (struct connection *c = w->connections; c; c = connection_report(c))
                 continue;
         allowed_end(&w->allowed);
+        tape_end(&w->tape);
         loop_watch_remove(&w->link);
         if (link >= 0)
                 (void)close(link);
@@ -212,6 +217,7 @@ wall_free(struct wall *w)
         listener_free_all(w);
         names_free(w->names);
         policy_unref(w->policy);
+        stand_in_free(w->stand_in);
         free(w);
 }
 
@@ -221,6 +227,23 @@ ask_quota(struct quota *q, const struct wire_gate_quota_ask *ask)
         struct wall *w = (struct wall *)((char *)q - offsetof(struct wall, quota));
 
         w->gate->ask_quota(w->gate, w->number, ask);
+}
+
+/* Takes the files of WIRE_GATE_TRANSCRIPT, if it came before. */
+static int
+begin_tape(struct wall *w)
+{
+        struct gate *g = w->gate;
+        bool is_meant = g->transcript.wall == w->number && g->transcript.to >= 0;
+        int from = is_meant ? fd_take(&g->transcript.from) : -1;
+
+        if (is_meant)
+                tape_begin(&w->tape, fd_take(&g->transcript.to), from >= 0, g->transcript.is_again);
+        if (from >= 0)
+                w->stand_in = stand_in_new(from, g->loop, &w->tape);
+        /* a gate that may not dial needs a transcript, and one that may dial takes none */
+        return (w->stand_in != NULL) == g->is_stand_in && (from >= 0) == g->is_stand_in ? 0
+                                                                                        : -EINVAL;
 }
 
 int
@@ -236,6 +259,7 @@ wall_add(struct gate *g, const struct wire_gate_policy *head, struct policy *tak
         }
         w->gate = g;
         w->number = head->wall;
+        w->tape.fd = -1;
         turn_begin(&g->turns, &w->turn);
         denials_begin(w);
         allowed_begin(&w->allowed, g->loop, &w->link, &w->diag);
@@ -251,6 +275,8 @@ wall_add(struct gate *g, const struct wire_gate_policy *head, struct policy *tak
         w->fresh = (struct bucket){ WALL_NAMES_BURST, loop_now_ms() };
         memcpy(w->id, head->id, sizeof w->id - 1);
         result = add_sockets(w, listeners, take_fds);
+        if (result == 0)
+                result = begin_tape(w);
         if (result == 0 && !w->names)
                 result = -ENOMEM;
         if (result == 0 && fcntl(link, F_SETFL, O_NONBLOCK) < 0)

@@ -52,7 +52,8 @@ void
 recorder_contents_write(struct audit_log *log, const struct contents_streams *s,
                         struct json_writer *out)
 {
-        static const char *const names[AUDIT_CONTENT_STREAMS] = { "stdin", "stdout", "stderr" };
+        static const char *const names[AUDIT_CONTENT_STREAMS] = { "stdin", "stdout", "stderr",
+                                                                  "egress" };
         size_t rules;
 
         (void)redact_rules(&rules);

@@ -31,7 +31,7 @@ handed_take(struct handed *h, const struct recorder_entry *head, int *fds, size_
 {
         size_t next = 0;
 
-        *h = (struct handed){ .fds = { -1, -1, -1 } };
+        *h = (struct handed){ .fds = { -1, -1, -1, -1 } };
         for (size_t i = 0; i < AUDIT_CONTENT_STREAMS; i++) {
                 if ((head->files & 1u << i) == 0 || next >= count)
                         continue;

@@ -6,7 +6,8 @@
  * WIRE_AUDIT_KEEP: uint64_t, the retention in ms; not answered.
  * WIRE_AUDITED: struct recorder_answer, then three texts: reason, message, hint.
  * WIRE_AUDIT_CONTENT: no body; three files in memory, of standard input, output and error, to which
- * the client writes at most RECORDER_KEEP_MAX bytes. Answered with WIRE_AUDITED.
+ * the client writes at most RECORDER_KEEP_MAX bytes; and a fourth one for what servers answer, if
+ * that is recorded. Answered with WIRE_AUDITED.
  * WIRE_AUDIT_CONTENT_DONE: uint64_t[AUDIT_CONTENT_STREAMS], the lengths of the streams in bytes; a
  * file that is shorter is only the beginning. Answered with WIRE_AUDIT_CONTENT_DONE and a JSON
  * object.

@@ -41,7 +41,7 @@ struct work {
         struct audit_log log;
         /* of a command that was started and has not ended: its actor and its subject */
         char actor_id[64], actor_role[32], subject_kind[32], subject_ref[64];
-        bool is_running, keeps;
+        bool is_running, keeps, has_egress;
         uint64_t keep_ms;                    /* retention; 0: forever */
         int contents[AUDIT_CONTENT_STREAMS]; /* files in memory */
         /* bytes of each stream, known once the command has ended */
@@ -92,11 +92,13 @@ take_files(struct work *w, struct wire_message *m)
         struct recorder_answer head = { 0 };
         struct error e = { 0 };
 
-        if (m->fd_count != AUDIT_CONTENT_STREAMS || w->keeps)
+        if ((m->fd_count != AUDIT_CONTENT_STREAMS && m->fd_count != AUDIT_CONTENT_EGRESS) ||
+            w->keeps)
                 _exit(RECORDER_BROKEN);
         if (audit_content_begin(&w->log, &e) < 0)
                 head.code = (uint32_t)e.code;
-        for (size_t i = 0; i < AUDIT_CONTENT_STREAMS; i++)
+        w->has_egress = m->fd_count == AUDIT_CONTENT_STREAMS;
+        for (size_t i = 0; i < m->fd_count; i++)
                 w->contents[i] = fd_take(&m->fds[i]);
         w->keeps = head.code == 0;
         answer(&head, &e);
@@ -106,7 +108,9 @@ take_files(struct work *w, struct wire_message *m)
 static void
 write_contents(struct work *w, struct json_writer *out)
 {
-        struct contents_streams s = { .which = (1u << AUDIT_CONTENT_STREAMS) - 1 };
+        struct contents_streams s = {
+                .which = (1u << (w->has_egress ? AUDIT_CONTENT_STREAMS : AUDIT_CONTENT_EGRESS)) - 1
+        };
 
         memcpy(s.fds, w->contents, sizeof s.fds);
         memcpy(s.lengths, w->lengths, sizeof s.lengths);
@@ -287,9 +291,9 @@ recorder_append(const struct audit_event *event, char ret_ref[RECORDER_REF_MAX],
 }
 
 static int
-make_files(int fds[AUDIT_CONTENT_STREAMS], struct error *e)
+make_files(int *fds, size_t count, struct error *e)
 {
-        for (size_t i = 0; i < AUDIT_CONTENT_STREAMS; i++) {
+        for (size_t i = 0; i < count; i++) {
                 fds[i] = memfd_create("content", MFD_CLOEXEC);
                 if (fds[i] < 0)
                         return fail_sys(e, ERROR_BACKEND_FAILED, errno,
@@ -316,15 +320,16 @@ hear(uint16_t expected, unsigned char *body, size_t *ret_len, struct error *e)
 }
 
 int
-recorder_content_begin(int ret_fds[AUDIT_CONTENT_STREAMS], struct error *e)
+recorder_content_begin(bool has_egress, int ret_fds[AUDIT_CONTENT_STREAMS], struct error *e)
 {
+        const size_t count = has_egress ? AUDIT_CONTENT_STREAMS : AUDIT_CONTENT_EGRESS;
         static _Alignas(8) unsigned char body[WIRE_BODY_MAX];
         char ignored[RECORDER_REF_MAX];
         size_t len;
 
-        if (make_files(ret_fds, e) < 0)
+        if (make_files(ret_fds, count, e) < 0)
                 return -1;
-        if (wire_send(recorder.fd, WIRE_AUDIT_CONTENT, NULL, 0, ret_fds, AUDIT_CONTENT_STREAMS) < 0)
+        if (wire_send(recorder.fd, WIRE_AUDIT_CONTENT, NULL, 0, ret_fds, count) < 0)
                 return ended(e);
         if (hear(WIRE_AUDITED, body, &len, e) < 0)
                 return -1;

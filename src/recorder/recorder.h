@@ -37,10 +37,12 @@ void recorder_keep(uint64_t keep_ms, uint32_t redact_off);
 /*
  * Keeps what the command reads and writes (audit/content.h). Gives three files in memory, which the
  * caller owns: it writes the bytes of standard input, output and error to them, at most
- * RECORDER_KEEP_MAX of each. If `carrel` is killed, what is in them is kept as well. Before
- * exec.started. Errors: those of audit_content_begin(), ERROR_BACKEND_FAILED.
+ * RECORDER_KEEP_MAX of each. With `has_egress` a fourth one, of what servers answer, is written by
+ * the gate (egress/transcript.h); without, the number in its place stays as it is. If `carrel` is
+ * killed, what is in them is kept as well. Before exec.started. Errors: those of
+ * audit_content_begin(), ERROR_BACKEND_FAILED.
  */
-int recorder_content_begin(int ret_fds[AUDIT_CONTENT_STREAMS], struct error *e);
+int recorder_content_begin(bool has_egress, int ret_fds[AUDIT_CONTENT_STREAMS], struct error *e);
 
 /*
  * The files are complete: keeps them, durably. `lengths`: bytes of each stream; a file that has

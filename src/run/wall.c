@@ -126,6 +126,19 @@ send_list(struct run_wall *w, uint16_t kind, const struct wire_message *m,
                                             m ? m->fd_count : 0);
 }
 
+static int
+send_transcript(struct run_wall *w)
+{
+        const struct run_wall_transcript *t = w->o->transcript;
+        const struct wire_gate_transcript head = { WALL_NUMBER, w->has_written };
+
+        if (!t)
+                return 0;
+        w->has_written = true;
+        return wire_send_in_time(w->gate, WIRE_GATE_TRANSCRIPT, &head, sizeof head,
+                                 (const int[]){ t->to, t->from }, t->from >= 0 ? 2 : 1);
+}
+
 static void
 reject(struct run_wall *w, int sys)
 {
@@ -167,7 +180,8 @@ hear_walled(struct run_wall *w, const struct wire_message *m, const void *body, 
         if (m->len != sizeof *walled + walled->listeners * sizeof(struct wall_listener) ||
             m->fd_count != (size_t)1 + WALL_FIXED + walled->listeners)
                 return fail(e, ERROR_PROTOCOL, "the box of the sandbox sent a malformed wall");
-        if (send_list(w, WIRE_GATE_ADD, m, (const void *)(walled + 1), walled->listeners) < 0)
+        if (send_transcript(w) < 0 ||
+            send_list(w, WIRE_GATE_ADD, m, (const void *)(walled + 1), walled->listeners) < 0)
                 let_gate_go(w);
         return 0;
 }

@@ -20,6 +20,12 @@
 #include "wire/gate.h"
 #include "wire/message.h"
 
+/* Where the gate writes what servers answer (egress/transcript.h), and, for a replay, the
+ * recording: then `start` must start a gate that may not dial. Files in memory, borrowed. */
+struct run_wall_transcript {
+        int to, from; /* from -1: no replay */
+};
+
 /* The lists of network.egress, if it lists anything. Everything is borrowed. */
 struct run_wall_options {
         const char *id;                         /* of the sandbox */
@@ -27,6 +33,7 @@ struct run_wall_options {
         /* the host's; empty: the resolvers of resolv.conf, and no private network */
         struct spec_names resolvers, networks;
         struct wire_gate_caps caps;
+        const struct run_wall_transcript *transcript; /* NULL: none */
         /* Called if the gate rejects a changed list (struct run_options, `changed`): that of before
          * stays. */
         void (*rejected)(int sys);
@@ -45,6 +52,7 @@ struct run_wall {
         unsigned starts;
         uint32_t generation;                   /* of the list */
         const struct run_wall_options *before; /* the list that the gate last accepted */
+        bool has_written;                      /* a gate got the transcript */
         bool is_there;                         /* the box has the wall */
         bool is_served;                        /* by the gate that runs now */
         bool is_down;                          /* at the end there was no gate */

@@ -36,6 +36,7 @@ enum calls {
         CALLS_RELAY = FILTER_RELAY,
         CALLS_LOOK = FILTER_LOOK,
         CALLS_BRIDGE = FILTER_BRIDGE,
+        CALLS_STAND_IN = FILTER_STAND_IN,
         CALLS_ANY = FILTER_OWN_MAX
 };
 enum core { CORE_KEPT, CORE_CLOSED };

@@ -168,6 +168,7 @@ static const struct expected {
         [SEAL_DOOR] = { "door", 0, 0, true, true, 8192 },
         [SEAL_MCP] = { "mcp", CAN_WRITE_PLACE, 0, false, true, 8192 },
         [SEAL_GATE] = { "gate", CAN_CONNECT, 0, true, true, 1 << 20 },
+        [SEAL_STAND_IN] = { "stand_in", 0, 0, true, true, 1 << 20 },
         [SEAL_BOX] = { "box", CAN_WRITE_PLACE, 0, true, true, 0 },
         [SEAL_ONE] = { "one", CAN_WRITE_PLACE, 0, true, false, 0 },
         [SEAL_RELAY] = { "relay", CAN_BIND, 0, true, true, 0 },

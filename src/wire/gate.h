@@ -83,6 +83,16 @@ size_t wire_gate_policy(void *ret, size_t room, const struct wire_gate_policy *h
                         const char *const *private_names, size_t private_count,
                         const struct wall_listener *listeners, size_t listener_count);
 
+/*
+ * WIRE_GATE_TRANSCRIPT, before the ADD of the wall: what servers answer is recorded
+ * (egress/transcript.h). Descriptors: a file in memory to write to; and, to a gate that was started
+ * to replay (--stand-in), one with the recording. `is_again`: another gate has written to the file.
+ * Not answered.
+ */
+struct wire_gate_transcript {
+        uint32_t wall, is_again;
+};
+
 /* WIRE_GATE_DROP: struct wire_number, the wall. Its connections are reset; the sockets stay the
  * box's. */
 /* WIRE_GATE_DROPPED, unasked: struct wire_number, a wall whose link ended, or was broken. It may be

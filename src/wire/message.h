@@ -184,6 +184,7 @@ enum wire_kind {
         WIRE_BOX_LIMITED,
         WIRE_LIMIT,
         WIRE_LIMITED,
+        WIRE_GATE_TRANSCRIPT,
         WIRE_KIND_MAX
 };
 
