@@ -259,7 +259,7 @@ static const struct {
 static int
 hear_line(struct reading *r)
 {
-        struct line l;
+        struct line l = { .count = 0 };
 
         if (!take_line(r, &l))
                 return -EPROTO;

@@ -43,6 +43,8 @@ text_of(int fd)
         for (off_t at = 0; (got = pread(fd, bytes, sizeof bytes, at)) > 0; at += got)
                 assert_int_equal(buffer_add(&b, bytes, (size_t)got, TRANSCRIPT_MAX), 0);
         (void)close(fd);
+        if (!b.bytes)
+                abort(); /* nothing was written */
         return b;
 }
 
