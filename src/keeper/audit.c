@@ -172,6 +172,7 @@ note_ref(struct sandbox *s, uint32_t exec, uint64_t seq, const char *chain)
         else
                 memmove(r->of + at + 1, r->of + at, (r->count - at) * sizeof *r->of);
         r->of[at] = (struct audit_number){ exec, seq };
+        /* lint: the sandbox has what note_ref() allocates; audit_gone() frees it */
         r->count++;
 }
 
