@@ -22,10 +22,12 @@ begin_file(struct puts *p)
                 .bytes = put->len, .mode = put->mode, .flags = put->flags, .path_len = put->path_len
         };
 
-        p->is_over =
-                put->path_len == 0 || put->path_len > FILE_PATH_MAX || p->count == FILE_BATCH_MAX;
-        if (p->is_over && put->path_len > 0)
-                return; /* malformed */
+        if (put->path_len > FILE_PATH_MAX || (put->flags & ~(uint32_t)FILE_PUT_MODE) != 0 ||
+            put->pad != 0 || (put->path_len > 0 && p->count == FILE_BATCH_MAX)) {
+                p->is_over = 1;
+                return; /* the call ends, and nothing was changed */
+        }
+        p->is_over = put->path_len == 0;
         witness_add(p->list, &listed, sizeof listed);
         if (p->is_over)
                 return;

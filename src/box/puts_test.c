@@ -123,16 +123,21 @@ a_part_of_an_input_has_no_end(void **state)
 static void
 what_is_malformed_ends_the_list(void **state)
 {
-        struct file_put head = { .len = 1, .path_len = FILE_PATH_MAX + 1 };
-        unsigned char bytes[ROOM] = { 0 };
-        size_t len = put(bytes, "a", "x", 0);
-        struct seen s;
+        const struct file_put heads[] = { { .len = 1, .path_len = FILE_PATH_MAX + 1 },
+                                          { .flags = FILE_PUT_MODE << 1 },
+                                          { .pad = 1 } };
 
         (void)state;
-        memcpy(bytes + len, &head, sizeof head);
-        see(&s, bytes, ROOM, 64);
-        assert_int_equal(s.list_len, sizeof(struct wire_box_put) + 1 + WITNESS_SUM_LEN);
-        assert_int_equal(s.content_len, 1);
+        for (size_t i = 0; i < sizeof heads / sizeof *heads; i++) {
+                unsigned char bytes[ROOM] = { 0 };
+                size_t len = put(bytes, "a", "x", 0);
+                struct seen s;
+
+                memcpy(bytes + len, &heads[i], sizeof heads[i]);
+                see(&s, bytes, ROOM, 64);
+                assert_int_equal(s.list_len, sizeof(struct wire_box_put) + 1 + WITNESS_SUM_LEN);
+                assert_int_equal(s.content_len, 1);
+        }
 }
 
 int

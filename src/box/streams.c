@@ -59,6 +59,8 @@ begin_puts(struct exec *x)
         if (!x->puts)
                 return;
         *x->puts = (struct puts){ .content = &x->seen[0], .list = &x->seen[1], .one = &x->seen[2] };
+        for (size_t i = 0; i < 2; i++)
+                x->out[i].witness = NULL; /* what its process prints is no part of the list */
         witness_begin(&x->seen[0], (x->flags & BOX_EXEC_KEEP_STREAMS) != 0);
         witness_begin(&x->seen[1], 1);
 }

@@ -45,10 +45,12 @@ number_of(const struct node *map, const char *key)
         return n && n->kind == NODE_INT ? (uint64_t)n->integer : 0;
 }
 
+/* The sandbox also refuses files that were not announced before it writes any. */
 bool
 audit_call_changed_nothing(const struct recording *r)
 {
-        return r->operation && writes(r) && says_no(r->ended, "complete");
+        return r->operation && writes(r) &&
+               (says_no(r->ended, "complete") || number_of(r->ended, "exit_code") == EKEYREJECTED);
 }
 
 /* -- can it be made again? --------------------------------------------------------------------- */
@@ -211,7 +213,17 @@ word_of(const struct recording *r, size_t which)
 
 enum touch { NOTHING, OTHERWISE, EXPLAINED };
 
-/* A file that the call wrote: with this content? */
+/* A directory that was not there, on the way to a place? */
+static bool
+is_made_for(const struct node *row, const char *path, const char *place)
+{
+        const char *kind = recording_text(row, "kind"), *event = recording_text(row, "event");
+
+        return kind && strcmp(kind, "directory") == 0 && strcmp(event, "added") == 0 &&
+               is_below(place, path);
+}
+
+/* A file that the call wrote: with this content? A write makes missing directories, too. */
 static enum touch
 touch_of_write(const struct recording *r, const struct node *row, const char *path)
 {
@@ -223,7 +235,11 @@ touch_of_write(const struct recording *r, const struct node *row, const char *pa
         {
                 const char *written = recording_text(file, "sha256");
 
-                if (!place(r, recording_text(file, "path"), at) || strcmp(at, path) != 0)
+                if (!place(r, recording_text(file, "path"), at))
+                        continue;
+                if (is_made_for(row, path, at))
+                        return EXPLAINED;
+                if (strcmp(at, path) != 0)
                         continue;
                 found = sha256 && written && strcmp(sha256, written) == 0 ? EXPLAINED : OTHERWISE;
         }
@@ -234,7 +250,6 @@ static enum touch
 touch_of(const struct recording *r, const struct node *row)
 {
         const char *path = recording_text(row, "path"), *event = recording_text(row, "event");
-        const char *kind = recording_text(row, "kind");
         char from[PLACE_ROOM], to[PLACE_ROOM];
         bool is_removed = event && strcmp(event, "removed") == 0;
 
@@ -245,9 +260,7 @@ touch_of(const struct recording *r, const struct node *row)
         if (!place(r, word_of(r, 1), from))
                 return NOTHING;
         if (strcmp(r->operation, "file.mkdir") == 0)
-                return !is_removed && kind && strcmp(kind, "directory") == 0 && is_below(from, path)
-                               ? EXPLAINED
-                               : NOTHING;
+                return is_made_for(row, path, from) ? EXPLAINED : NOTHING;
         if (is_below(path, from))
                 return is_removed ? EXPLAINED : OTHERWISE;
         return strcmp(r->operation, "file.move") == 0 && place(r, word_of(r, 2), to) &&

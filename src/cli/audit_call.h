@@ -8,7 +8,8 @@
 
 #include "cli/audit_recording.h"
 
-/* A call that did not get all of its input: it changed nothing (wire/file.h). */
+/* A call that did not get all of its input, or not what it announced: it changed nothing
+ * (wire/file.h). */
 bool audit_call_changed_nothing(const struct recording *r);
 
 /* Why this call cannot be made again, as a sentence; NULL: it can. */

@@ -173,6 +173,7 @@ note_ref(struct sandbox *s, uint32_t exec, uint64_t seq, const char *chain)
         else
                 memmove(r->of + at + 1, r->of + at, (r->count - at) * sizeof *r->of);
         r->of[at] = (struct audit_number){ exec, seq };
+        /* lint: the sandbox has what note_ref() allocates; audit_gone() frees it */
         r->count++;
 }
 
@@ -584,18 +585,14 @@ audit_exec_ended(const struct sandbox *s, const struct wire_box_listed *l)
         give_writer(&output);
 }
 
-void
-audit_call_ended(const struct sandbox *s, const struct wire_box_listed *l)
+static void
+record_call_ended(const struct sandbox *s, const struct wire_box_listed *l)
 {
-        struct json_writer output;
+        struct json_writer output = take_writer();
         struct recorder_exec of;
         struct outcome end;
         struct error why;
 
-        content_call_ended(s->box);
-        if (!recorder.is_there || !s->row.owner)
-                return;
-        output = take_writer();
         json_open_map(&output);
         if (answer_exec_outcome(s->box, l, &end)) {
                 ending_write(&output, &end);
@@ -608,6 +605,14 @@ audit_call_ended(const struct sandbox *s, const struct wire_box_listed *l)
         name_exec(&of, s, l->exec);
         send_end(&of, s->row.owner, &output, s->box, l);
         give_writer(&output);
+}
+
+void
+audit_call_ended(const struct sandbox *s, const struct wire_box_listed *l)
+{
+        if (recorder.is_there && s->row.owner)
+                record_call_ended(s, l);
+        content_call_ended(s->box, l->exec);
 }
 
 static bool

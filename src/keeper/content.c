@@ -140,10 +140,19 @@ content_sent(struct box *b, uint32_t order, uint64_t seq, bool is_call)
         b->begins.calls += is_call;
 }
 
+/* Nobody asks for its row again, so that calls push out no row of a command. */
 void
-content_call_ended(struct box *b)
+content_call_ended(struct box *b, uint32_t exec)
 {
+        struct contents *c = b->contents;
+        struct row *row = find(b, exec);
+
         b->begins.calls -= b->begins.calls > 0;
+        if (!row)
+                return;
+        close_files(row);
+        c->count--;
+        memmove(row, row + 1, (size_t)(c->rows + c->count - row) * sizeof *row);
 }
 
 bool

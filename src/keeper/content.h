@@ -49,7 +49,7 @@ void content_disturb(struct box *b, const char *why);
 
 /* This command or call is sent to its box; `seq`: the number of its start in the log. */
 void content_sent(struct box *b, uint32_t order, uint64_t seq, bool is_call);
-void content_call_ended(struct box *b);
+void content_call_ended(struct box *b, uint32_t exec); /* after its end was recorded */
 
 /* Does a command run in it, or a call that changes files? */
 bool content_is_busy(const struct box *b);

@@ -8,6 +8,7 @@
 #include "keeper/put_list.h"
 
 #include <stdint.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "recorder/words.h"
@@ -33,7 +34,8 @@ write_file(struct json_writer *w, const struct wire_box_put *put, const char *pa
         json_open_map(w);
         json_key(w, "path");
         json_bytes(w, path, put->path_len);
-        if (utf8_valid_len(path, put->path_len) != put->path_len)
+        if (utf8_valid_len(path, put->path_len) != put->path_len ||
+            memchr(path, '\0', put->path_len))
                 json_member_bool(w, "exact", false); /* the path has other bytes */
         if ((put->flags & FILE_PUT_MODE) != 0)
                 json_member_int(w, "mode", put->mode);

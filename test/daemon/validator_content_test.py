@@ -14,7 +14,7 @@ import tempfile
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "rig"))
 import audit_chain
 import keeper_rig
-from box_rig import ALWAYS, CARREL, TREE, check, end, need_programs, report
+from box_rig import ALWAYS, CARREL, TREE, check, end, need_programs, report, until
 from daemon_rig import Daemon
 from validator_tools_test import MCP, META, PROGRAM_OF_A_WRITER, reason
 from wire import C_STDIN
@@ -128,8 +128,10 @@ def forged(p):
 
 def recorded(p):
     folder = os.path.join(p.d.state, "audit", "uid:%d" % os.getuid())
-    denied = [e["output"]["reason"] for e in audit_chain.entries(folder) if e["action"] == "policy.denied"]
-    check("each denial is in the audit log", {"invalid", "content_binary", "content_too_long"} <= set(denied), denied)
+
+    def denied():
+        return {"invalid", "content_binary", "content_too_long"} <= {e["output"]["reason"] for e in audit_chain.entries(folder) if e["action"] == "policy.denied"}
+    check("each denial is in the audit log", until("the denials are recorded", denied))
 
 
 def program(d, workspace, host):
