@@ -24,6 +24,7 @@
 #include <unistd.h>
 
 #include "base/scoped.h"
+#include "host/machine.h"
 #include "image/record.h"
 #include "seal/landlock.h"
 #include "seal/seal.h"
@@ -33,18 +34,6 @@ enum { NOT_STARTED = 127, NO_NAMESPACE = 126, OPTIONS_ROOM = 4096, PLACES = 6 };
 
 #define MERGED "image"
 #define EMPTY "empty" /* the lowest layer: the kernel refuses a single one */
-
-static const char *
-find_mkfs(void)
-{
-        static const char *const paths[] = { "/usr/local/bin/mkfs.erofs", "/usr/bin/mkfs.erofs",
-                                             "/usr/sbin/mkfs.erofs" };
-
-        for (size_t i = 0; i < sizeof paths / sizeof *paths; i++)
-                if (access(paths[i], X_OK) == 0)
-                        return paths[i];
-        return NULL;
-}
 
 /* -- the child --------------------------------------------------------------------------------- */
 
@@ -223,7 +212,7 @@ int
 image_disk_make(const struct image_store *s, struct arena *arena, const struct digest *image,
                 char out[IMAGE_DISK_ROOM], struct error *e)
 {
-        const char *program = find_mkfs();
+        const char *program = host_machine_mkfs();
         struct image_record record;
 
         out[0] = '\0';

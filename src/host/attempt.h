@@ -71,8 +71,10 @@ enum attempt_result attempt_id_range(struct attempt *a);
 /* a container runtime, and what it needs: container.c */
 enum attempt_result attempt_container(struct attempt *a);
 
-/* QEMU and a kernel for it, and its way out: machine.c */
+/* QEMU and a kernel for it, its disk, mounts and way out: machine.c */
 enum attempt_result attempt_qemu(struct attempt *a);
+enum attempt_result attempt_machine_disk(struct attempt *a);
+enum attempt_result attempt_machine_mounts(struct attempt *a);
 enum attempt_result attempt_tap(struct attempt *a);
 
 /* what a process does to itself: attempt_self.c */

@@ -79,6 +79,18 @@ find_qemu(void)
         return NULL;
 }
 
+const char *
+host_machine_mkfs(void)
+{
+        static const char *const paths[] = { "/usr/local/bin/mkfs.erofs", "/usr/bin/mkfs.erofs",
+                                             "/usr/sbin/mkfs.erofs" };
+
+        for (size_t i = 0; i < sizeof paths / sizeof *paths; i++)
+                if (access(paths[i], X_OK) == 0)
+                        return paths[i];
+        return NULL;
+}
+
 /* -- a kernel ---------------------------------------------------------------------------------- */
 
 /* A module's file; or that it is a part of the kernel: 0. -1: it has neither. */
@@ -319,6 +331,36 @@ attempt_qemu(struct attempt *a)
                 result = attempt_fails(a, 0, "%s", lack.reason ? lack.what : "no memory");
         if (lack.reason)
                 (void)snprintf(a->mend, sizeof a->mend, "%s", lack.mend);
+        arena_fini(&arena);
+        return result;
+}
+
+enum attempt_result
+attempt_machine_disk(struct attempt *a)
+{
+        const char *path = host_machine_mkfs();
+
+        return path ? attempt_works(a, "%s", path)
+                    : attempt_fails(a, 0, "mkfs.erofs is not installed");
+}
+
+enum attempt_result
+attempt_machine_mounts(struct attempt *a)
+{
+        struct host_machine_lack lack;
+        struct plan_machine found;
+        enum attempt_result result;
+        struct arena arena;
+
+        arena_init(&arena, 1 << 20);
+        if (!host_machine_find(&arena, a->facts->machine_kernel, &found, &lack))
+                result = attempt_idle(a, "it needs QEMU and a kernel first");
+        else if (!found.shares)
+                result = attempt_fails(a, 0,
+                                       "QEMU's virtiofsd, or the kernel's module virtiofs, "
+                                       "is missing");
+        else
+                result = attempt_works(a, "%s", found.shares);
         arena_fini(&arena);
         return result;
 }

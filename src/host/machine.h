@@ -24,6 +24,9 @@ struct host_machine_lack {
 struct host_facts;
 const char *host_machine_lacks(const struct host_facts *facts);
 
+/* mkfs.erofs in root's own directories of programs, which makes the disks of images; or NULL. */
+const char *host_machine_mkfs(void);
+
 /*
  * Finds QEMU in root's own directories of programs, and a kernel: `kernel` (absolute; modules in
  * ../lib/modules/VERSION of .../boot/vmlinuz-VERSION), or with NULL the newest of /boot that is

@@ -124,6 +124,11 @@ static const struct host_try tries[] = {
           true },
         { "tap", "network.egress of a virtual machine; else only that is refused", attempt_tap,
           TAP_MEND, true },
+        { "machine_disk", "carrel image disk: the disk that a virtual machine gets of an image",
+          attempt_machine_disk, "apt-get install erofs-utils", false },
+        { "machine_mounts", "mounts of a virtual machine; else only these are refused",
+          attempt_machine_mounts, "apt-get install qemu-system-common linux-image-cloud-amd64",
+          false },
         { "idmap", "as root: files in the workspace keep their owner", attempt_idmap,
           "keep the workspace on ext4, xfs, btrfs or (kernel 6.3) tmpfs, or run as the ordinary "
           "user who owns it",

@@ -231,7 +231,8 @@ static const char *const machine_tier[] = { "qemu",
                                             "rlimit",
                                             NULL };
 
-static const char *const machine_extra[] = { "wall", "tap", NULL };
+static const char *const machine_extra[] = { "wall", "tap", "machine_disk", "machine_mounts",
+                                             NULL };
 
 /* If the provider's sandbox lives for one call, the end of that call is AIP-37's tool-result. */
 const struct provider providers[] = {

@@ -56,6 +56,31 @@ def kinds(top):
         check("without a place for the image, a kind is said not to be tried", not made["container"]["tried"] and "no place for an image" in whole["container"]["detail"], made, whole)
 
 
+WITHOUT = (  # what is hidden, who misses it, the row that says so, the command that mends it
+    ("node", "node-permission", "whole_sandbox", "apt-get install nodejs"), ("runc", "oci", "container_runtime", "apt-get install runc"),
+    ("mkfs.erofs", "microvm", "machine_disk", "apt-get install erofs-utils"), ("qemu-system-x86_64", "microvm", "qemu", "apt-get install qemu-system-x86"),
+)
+
+
+def missing(_):
+    """On a host where these programs cannot be executed."""
+    name = "what is missing is named, with the command that installs it"
+    found = {os.path.realpath(p) for p in (os.path.join(place, word) for place in PLACES.split(":") for word, *_ in WITHOUT) if os.path.exists(p)}
+    hide = ["unshare", "-m", "--", "sh", "-c", 'for p; do mount --bind /dev/null "$p" || exit 99; done; exec "$0" doctor --json', CARREL, *found]
+    done = subprocess.run(hide, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=ALWAYS, check=False)
+    if os.geteuid() != 0 or done.returncode == 99 or not done.stdout:
+        report(name, skip="this user cannot hide programs: no mount namespace of its own")
+        return
+    told = json.loads(done.stdout)
+    rows = {(m["provider"], m["name"]): m for m in told["mechanisms"]}
+    for word, provider, row, command in WITHOUT:
+        got = rows.get((provider, row), {})
+        if told["tier"]["T1"]:
+            check(name + ": " + word, got.get("state") == "fails" and command in (got.get("fix") or ""), got)
+    works = {p["id"]: p["works"] for p in told["providers"]}
+    check("and each other kind stands as before", [works[p] for p in ("node-permission", "oci", "microvm")] == [False] * 3 and works["local"] == works["container"], works)
+
+
 def interrupted(top):
     child = subprocess.Popen([CARREL, "doctor"], env={**os.environ, "TMPDIR": top}, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
     until("the image is being made, or was", lambda: os.listdir(top) or child.poll() is not None)
@@ -111,7 +136,7 @@ def main():
     need_programs()
     with tempfile.TemporaryDirectory(prefix="carrel-kinds-") as top:
         os.chmod(top, 0o755)
-        for step in (kinds, interrupted, greetings):
+        for step in (kinds, missing, interrupted, greetings):
             own = os.path.join(top, step.__name__)
             os.mkdir(own, 0o755)
             step(own)
