@@ -31,6 +31,7 @@ enum value_kind {
         VALUE_HOST_PORT,
         VALUE_EXEC,
         VALUE_OFFSET,
+        VALUE_ENTRIES,
         VALUE_POOL,
         VALUE_CONNECTIONS,
         VALUE_CAP_BYTES,
