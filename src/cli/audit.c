@@ -635,7 +635,7 @@ static const struct option options[] = {
                     "verify: a checkpoint that was kept elsewhere"),
         OPTION_FLAG(struct asked, has_no_keys, "--no-keys",
                     "verify, replay: check hashes and chain where the keys are not available"),
-        OPTION_NUMBER(struct asked, count, VALUE_OFFSET, "-n", "N",
+        OPTION_NUMBER(struct asked, count, VALUE_ENTRIES, "-n", "N",
                       "tail: how many entries (default: 10)"),
         OPTION_FLAG(struct asked, follows, "-f", "tail: print new entries until Ctrl-C"),
         OPTION_FLAG(struct asked, follows, "--follow", NULL),

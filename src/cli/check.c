@@ -208,7 +208,7 @@ check_host_alone(struct arena *arena, const struct checking *c, const char **ret
                  struct error *e)
 {
         static const struct spec none;
-        struct host_file rules;
+        struct host_file rules = { .name = NULL };
         struct findings findings;
         struct json_writer w;
 

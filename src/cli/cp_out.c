@@ -62,7 +62,8 @@ replace_file(struct copying *c, struct carrel_reader *r, int dir, const char *na
         int status;
 
         carrel_reader_about(r, &about);
-        (void)snprintf(beside, sizeof beside, "%s.carrel-%d", name, (int)getpid());
+        /* without the name, which may be as long as a name can be */
+        (void)snprintf(beside, sizeof beside, ".carrel-%d", (int)getpid());
         fd = openat(dir, beside, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
         if (fd < 0)
                 return cp_wrong(c, errno, "making", name);

@@ -57,6 +57,11 @@ static const struct kind {
                            "4096",
                            { NUMBER_BYTES },
                            { NULL } },
+        [VALUE_ENTRIES] = { "number of entries",
+                            "a number of entries from 0 on",
+                            "20",
+                            { NUMBER_BYTES },
+                            { NULL } },
         [VALUE_SIGNAL] = { "signal",
                            "a name or a number, as TERM, INT, HUP or 15; without it the whole "
                            "process tree is killed",

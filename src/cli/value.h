@@ -32,6 +32,7 @@ enum value_kind {
         VALUE_REMOTE_PORT,
         VALUE_EXEC,
         VALUE_OFFSET,
+        VALUE_ENTRIES,
         VALUE_POOL,
         VALUE_CONNECTIONS,
         VALUE_CAP_BYTES,

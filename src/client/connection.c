@@ -69,9 +69,10 @@ unreachable(struct error *e, int sys, const char *state)
         }
         (void)fail_sys(e, ERROR_DAEMON_UNREACHABLE, sys, "reaching the daemon in %.300s", state);
         if (sys == EACCES || sys == EPERM)
-                error_hint(e, "That daemon is another user's. Use your own with --state DIR or "
-                              "CARREL_STATE, or have its user start it with: carrel serve "
-                              "--socket-mode 0660 (your group must be that of its sockets)");
+                error_hint(e,
+                           "That daemon is another user's. Use your own with --state DIR or "
+                           "CARREL_STATE, or have its user start it with: carrel serve "
+                           "--socket-mode 0660 (your group must be that of its state directory)");
         return -1;
 }
 

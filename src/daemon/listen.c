@@ -156,6 +156,19 @@ clear_name(const struct state *state, const char *name, struct error *e)
                                   "replacing the socket %s of a daemon that is gone", name);
 }
 
+/* The users of a socket are those who may pass through its directory. */
+static int
+give_group(const struct state *state, const char *name)
+{
+        struct stat st;
+
+        if (fstat(state->fd, &st) < 0)
+                return -1;
+        return st.st_gid == getegid()
+                       ? 0
+                       : fchownat(state->fd, name, (uid_t)-1, st.st_gid, AT_SYMLINK_NOFOLLOW);
+}
+
 int
 listeners_unix(struct listeners *l, enum graph_slot slot, const struct state *state, mode_t mode,
                struct error *e)
@@ -178,6 +191,8 @@ listeners_unix(struct listeners *l, enum graph_slot slot, const struct state *st
         before = umask((mode_t)(0777 & ~mode));
         result = bind(fd, (const struct sockaddr *)&address, sizeof address);
         (void)umask(before);
+        if (result == 0 && (mode & 0070) != 0)
+                result = give_group(state, name);
         if (result < 0 || listen(fd, BACKLOG) < 0)
                 return fail_sys(e, ERROR_STATE_UNUSABLE, errno, "listening on %.200s/%s",
                                 state->path, name);

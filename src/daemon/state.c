@@ -139,7 +139,8 @@ look(int fd, const char *path, mode_t socket_mode, struct error *e)
                 error_hint(e, "Run: chmod 700 %.200s", path);
                 return -1;
         }
-        return (st.st_mode & 0777) == allowed || fchmod(fd, allowed) == 0
+        /* without a set-group-id bit, which images and volumes below would take over */
+        return (st.st_mode & 07777) == allowed || fchmod(fd, allowed) == 0
                        ? 0
                        : fail_sys(e, ERROR_STATE_UNUSABLE, errno, "setting the mode of %.200s",
                                   path);

@@ -99,7 +99,9 @@ make_empty(struct image_store *s, const char *making, int *ret_dir, int *ret_roo
         if (mkdirat(s->making, making, 0700) < 0)
                 return failed(e, errno);
         *ret_dir = openat(s->making, making, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        /* its owner is that of every file in it, also where directories hand on a group */
         if (*ret_dir < 0 || mkdirat(*ret_dir, IMAGE_LAYER_ROOT, 0755) < 0 ||
+            fchownat(*ret_dir, IMAGE_LAYER_ROOT, geteuid(), getegid(), AT_SYMLINK_NOFOLLOW) < 0 ||
             fchmodat(*ret_dir, IMAGE_LAYER_ROOT, 0755, 0) < 0)
                 return failed(e, errno);
         *ret_root = openat(*ret_dir, IMAGE_LAYER_ROOT, O_RDONLY | O_DIRECTORY | O_CLOEXEC);

@@ -404,32 +404,12 @@ find_denied(const struct judging *j, const struct shell_action *a)
         return NULL;
 }
 
-/* What a shell reads from its standard input has the name of the shell, or "-". */
-static bool
-is_input(const char *word)
-{
-        static const char *const words[] = { "-", "sh", "bash", "dash" };
-
-        for (size_t i = 0; i < sizeof words / sizeof *words; i++)
-                if (strcmp(base_name(word), words[i]) == 0)
-                        return true;
-        return strncmp(word, "/dev/", 5) == 0 || strncmp(word, "/proc/", 6) == 0;
-}
-
-bool
-command_is_script(enum shell_doubt doubt, const char *written)
-{
-        if (written[0] == '\0' || is_input(written))
-                return false;
-        return doubt == SHELL_SCRIPT || (doubt == SHELL_UNKNOWN && strchr(written, '/'));
-}
-
 static enum command_verdict
 doubt_verdict(const struct command_rules *rules, const struct shell_action *a)
 {
         if (a->doubt == SHELL_WRITES)
                 return rules->on_write;
-        return command_is_script(a->doubt, a->written) ? rules->on_script : rules->on_doubt;
+        return shell_doubt_is_file(a->doubt, a->written) ? rules->on_script : rules->on_doubt;
 }
 
 static struct command_finding

@@ -52,12 +52,6 @@ struct command_finding {
 int command_rules_read(struct arena *arena, const struct node *root, struct command_rules *ret,
                        struct error *e);
 
-/*
- * Is this doubt about a file that commands can write, which `scripts` decides? `written` is the
- * word of the command; what a shell reads from its standard input is no such file.
- */
-bool command_is_script(enum shell_doubt doubt, const char *written);
-
 /* The host's facts about files: are these two names or paths the same file? */
 typedef bool command_same(void *context, const char *one, const char *other);
 

@@ -216,7 +216,7 @@ field_of(const struct list_of *list, const struct judge_action *a)
 {
         const struct reason_row *row = reason_row(a->reason);
         const char *field = row && row->field[0] != '\0' ? row->field
-                            : command_is_script(shell_doubt_find(a->reason), a->written)
+                            : shell_doubt_is_file(shell_doubt_find(a->reason), a->written)
                                     ? "scripts"
                                     : "unresolved";
 

@@ -42,3 +42,24 @@ shell_doubt_find(const char *word)
                         return (enum shell_doubt)i;
         return SHELL_NO_DOUBT;
 }
+
+/* What a shell reads from its standard input has the name of the shell, or "-". */
+static bool
+is_input(const char *word)
+{
+        static const char *const words[] = { "-", "sh", "bash", "dash" };
+        const char *slash = strrchr(word, '/');
+
+        for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+                if (strcmp(slash ? slash + 1 : word, words[i]) == 0)
+                        return true;
+        return strncmp(word, "/dev/", 5) == 0 || strncmp(word, "/proc/", 6) == 0;
+}
+
+bool
+shell_doubt_is_file(enum shell_doubt doubt, const char *written)
+{
+        if (written[0] == '\0' || is_input(written))
+                return false;
+        return doubt == SHELL_SCRIPT || (doubt == SHELL_UNKNOWN && strchr(written, '/'));
+}

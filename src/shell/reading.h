@@ -89,4 +89,10 @@ const char *shell_doubt_help(enum shell_doubt doubt);
 /* The doubt of this word; SHELL_NO_DOUBT: none. */
 enum shell_doubt shell_doubt_find(const char *word);
 
+/*
+ * Is this doubt about a file that is run? `written` is the word of the command; what a shell reads
+ * from its standard input is no such file.
+ */
+bool shell_doubt_is_file(enum shell_doubt doubt, const char *written);
+
 #endif

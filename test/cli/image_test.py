@@ -345,6 +345,18 @@ def digests(top):
     tell("no name is guessed where none is near", "Did you mean" not in got.stderr, got.stderr)
 
 
+def groups(top):
+    """Below a directory that hands on its group: files of an image still have one owner."""
+    bench = Bench(top, "groups")
+    if os.geteuid() == 0:
+        os.chown(bench.top, -1, 4242)
+    os.chmod(bench.top, 0o2755)
+    bench.json("import", bench.file("a.tar", BASE), "a:1")
+    owners = {(st.st_uid, st.st_gid) for layer in os.listdir(os.path.join(bench.store, "layers"))
+              for st in (os.lstat(os.path.join(bench.store, "layers", layer, "root", name)) for name in (".", "bin", "bin/tool"))}
+    tell("files of an image and their root have one owner", owners == {(os.geteuid(), os.getegid())}, owners)
+
+
 # -- removing, and being killed ---------------------------------------------------------------------
 
 def removes(top):
@@ -407,7 +419,7 @@ def main():
     signal.signal(signal.SIGPIPE, signal.SIG_DFL)
     top = tempfile.mkdtemp(prefix="carrel-image-")
     try:
-        for part in (imports, imports_archives, drops, rarities, refuses, bombs, lies, mistakes, digests, removes, killed, together):
+        for part in (imports, imports_archives, drops, rarities, refuses, bombs, lies, mistakes, digests, groups, removes, killed, together):
             part(top)
     finally:
         shutil.rmtree(top, ignore_errors=True)

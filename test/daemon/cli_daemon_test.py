@@ -187,6 +187,10 @@ def files(sh):
         check("cp --json counts", done.returncode == 0 and json.loads(done.stdout)["files"] == 32, said(done))
         sh("cp", "-", "one:new", input=b"from stdin")
         check("cp from and to standard streams", sh("cp", "one:new", "-").stdout == b"from stdin" and sh("exec", "one", "--", "cat", "new").stdout == b"from stdin")
+        long = "n" * 255
+        sh("exec", "one", "--", "sh", "-c", "mkdir longest; echo x >longest/" + long)
+        done = sh("cp", "one:longest", top + "/longest/")
+        check("cp of a name that is as long as a name can be", done.returncode == 0 and os.listdir(os.path.join(top, "longest")) in ([long], ["longest"]), done)
         check("cp into a directory that is there", sh("cp", os.path.join(source, "a", "f3"), "one:/tmp").returncode == 0 and sh("cp", "one:/tmp/f3", "-").stdout == b"xxx")
 
 

@@ -147,6 +147,15 @@ def permissions():
             for name, wanted in ((".", 0o710), ("carrel.sock", 0o660), ("keeper.sock", 0o660), ("serve.lock", 0o600), ("token", 0o600), ("boxes", 0o700)):
                 if mode(os.path.join(d.state, name)) != wanted:
                     wrong.append("with --socket-mode 0660, %s is %o" % (name, mode(os.path.join(d.state, name))))
+            if ROOT:
+                d.stop()
+                os.chown(d.state, -1, 4242)
+                os.chmod(d.state, 0o2710)
+                d.start()
+                for name, wanted in ((".", 0o710), ("carrel.sock", 0o660), ("keeper.sock", 0o660), ("boxes", 0o700)):
+                    st = os.stat(os.path.join(d.state, name))
+                    if stat.S_IMODE(st.st_mode) != wanted or st.st_gid != (0 if name == "boxes" else 4242):
+                        wrong.append("of a group's directory, %s is %o of group %d" % (name, stat.S_IMODE(st.st_mode), st.st_gid))
     finally:
         os.umask(old)
     report("state is closed to others whatever the umask, and sockets are open to whom --socket-mode says", wrong)
