@@ -55,13 +55,29 @@ has_expansion(const char *bytes, size_t len)
         return false;
 }
 
+/*
+ * Is the next byte of the text a closing brace, and the last one of the word? Then both stay as
+ * they are, in every shell. bash reads a{},b} as a} and ab.
+ */
+static bool
+is_closed(const struct parse *p, const char *brace)
+{
+        const char *end = p->text + p->len, *at = brace + 2;
+
+        if (brace + 1 >= end || brace[1] != '}')
+                return false;
+        while (at < end && !strchr(" \t\n;&|<>()", *at))
+                if (*at++ == '}')
+                        return false;
+        return true;
+}
+
 /* Without quotes. */
 static void
 read_plain(struct parse *p, TSNode node, struct value *v)
 {
         size_t len;
         const char *bytes = parse_slice(p, node, &len);
-        bool is_braces = len == 2 && memcmp(bytes, "{}", 2) == 0;
 
         if (len > 0 && bytes[0] == '~')
                 v->is_unknown = true;
@@ -73,7 +89,7 @@ read_plain(struct parse *p, TSNode node, struct value *v)
                                 put(v, bytes[i]);
                         continue;
                 }
-                if (strchr("*?[", bytes[i]) || (bytes[i] == '{' && !is_braces))
+                if (strchr("*?[", bytes[i]) || (bytes[i] == '{' && !is_closed(p, bytes + i)))
                         v->is_unknown = true;
                 if (strchr("$`'\";&|<>() \t\n", bytes[i])) {
                         parse_doubt(p, SHELL_SYNTAX, node);
@@ -171,6 +187,11 @@ read_joined(struct parse *p, TSNode node, struct value *v)
                 at = ts_node_end_byte(child);
                 if (ts_node_is_named(child))
                         read_part(p, child, v);
+                else if (parse_slice(p, child, &len)[0] == '{' &&
+                         is_closed(p, p->text + ts_node_start_byte(child)))
+                        put(v, '{');
+                else if (parse_slice(p, child, &len)[0] == '}' && at > 1 && p->text[at - 2] == '{')
+                        put(v, '}');
                 else
                         v->is_unknown = true; /* a brace, or a lone dollar sign */
         }
