@@ -14,7 +14,7 @@ import select
 from . import tap
 from .job import CORE, Job, Result, Running
 
-SLOTS_PER_CORE = CORE
+SLOTS_PER_CORE = CORE + 1     # a heavy job, and a light one for while it waits
 AGAIN_MAX = 6            # programs that run once more; if more fail, the machine is not the cause
 TICK_S = 0.5
 
@@ -136,7 +136,7 @@ class Schedule:
         if job.lane and any(r.job.lane == job.lane for r in self.running):
             return True
         heavy = sum(r.job.is_heavy for r in self.running)
-        return job.is_heavy and heavy >= max(1, self.slots // CORE - 1) and any(not j.is_heavy and not j.is_alone for j in self.ready)
+        return job.is_heavy and heavy >= max(1, self.slots // SLOTS_PER_CORE - 1) and any(not j.is_heavy and not j.is_alone for j in self.ready)
 
     def urgency(self, job):
         """What starts first has the smallest."""
