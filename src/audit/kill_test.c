@@ -2,6 +2,8 @@
  * audit/kill_test.c - a writer is killed at each system call of an append, of the beginning of a
  * file, of a first entry and of a new key: the log goes on, with everything that was answered (J10,
  * N6).
+ *
+ * slow: 35 s: with sanitizers, as it verifies a log for each system call
  */
 #include "audit/log.h"
 #include "base/unit.h"

@@ -1,6 +1,8 @@
 /*
  * audit/log_test.c - what audit/log.h promises: durable before it returns, one chain for many
  * writers, and every change of the files is found and named (L1 to L4; J01, J02, J08 to J10).
+ *
+ * slow: 25 s: with sanitizers, as each change of the files is verified
  */
 #include "audit/keys.h"
 #include "audit/log.h"

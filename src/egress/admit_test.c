@@ -1,6 +1,8 @@
 /*
  * egress/admit_test.c - which hosts may be reached: the tables of group H that need no network, and
  * properties of every list.
+ *
+ * slow: 20 s: with sanitizers, as it computes over every list
  */
 #include "egress/admit.h"
 

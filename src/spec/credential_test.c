@@ -1,6 +1,8 @@
 /*
  * spec/credential_test.c - the formats of credentials, each with texts that almost match. The
  * values are made up.
+ *
+ * slow: 30 s: with sanitizers, as it computes over every text
  */
 #include "spec/credential.h"
 

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# deep as root: the filter is the same for every user
 """The system call filter permits what the programs need that agents use.
 
 Every program runs under the filter alone (filter-run), with AF_UNIX and, for some rows, without. A

@@ -16,7 +16,7 @@ import tempfile
 import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "rig"))
-from box_rig import ALWAYS, CARREL, DEEP, ROOT, Inventory, Workspace, check, end, manifest, need_programs, report, runtime_dir
+from box_rig import ALWAYS, CARREL, DEEP, ROOT, Inventory, Workspace, check, descendants, end, manifest, need_programs, report, runtime_dir
 
 TRIES = 100 if DEEP else 30
 
@@ -259,7 +259,7 @@ def killing():
     decoy_file = os.path.join(runtime_dir(), "decoy-%d.txt" % os.getpid())
     with open(decoy_file, "w", encoding="ascii") as out:
         out.write("not yours\n")
-    decoy = subprocess.Popen(["sleep", "300"])
+    decoy = subprocess.Popen(["sleep", "infinity"])
     for parent in ("/sys/fs/cgroup/pids", "/sys/fs/cgroup"):
         try:
             os.mkdir(os.path.join(parent, "carrel-decoy-%d" % os.getpid()))
@@ -300,6 +300,9 @@ def killing():
         while (alive := payloads(tokens)) and time.monotonic() < until:
             time.sleep(0.01)
         report("kill -9 of carrel, of the maker, of both, %d times at random: no process survives" % TRIES, ["alive: %s" % alive] if alive else [])
+        # The payload may end before the rest of its sandbox, and a sandbox that still ends is not left behind.
+        while descendants().keys() - inventory.before["processes"].keys() and time.monotonic() < until:
+            time.sleep(0.01)
         done = ws.run(["true"])
         report("... what is left the next start collects", inventory.left() + ([] if done.returncode == 0 else [str(done)]))
     check("... decoys are untouched", decoy.poll() is None and os.path.exists(decoy_file) and (not decoy_group or os.path.isdir(decoy_group)))

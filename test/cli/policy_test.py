@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 # slow: 30 s: in --all it compares a thousand texts with two shells
+# deep as root: more texts of one generator
 """policy_test - carrel policy: its verdicts and messages, and a comparison with real shells.
 
 The comparison makes command texts out of pieces and runs them in bash and dash, whose PATH has

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# slow: 25 s: each way to break the protocol has a bridge of its own
 """provider_test - `carrel provider test`: the example passes, and each way to break the bridge protocol is caught and named."""
 import concurrent.futures
 import json

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# deep as root: more pairs of one generator
 """validator_test - validators of policies: JSON Schema, paths, hosts and lists of tools, as
 `carrel policy test` judges them; JSON Schema compared with Python's jsonschema.
 """

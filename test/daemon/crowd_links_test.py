@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 # slow: 25 s: 200 sandboxes, and 256 commands one after another
+# deep as root: it repeats one round
 """crowd_links_test - a shared link never ends because its queue is full (src/keeper/peer.h, Q1):
 lists of any length, by any number of callers at once.
 

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 # slow: 30 s: a daemon begins forty times, half of them as an ordinary user
+# deep as root: half of its daemons are an ordinary user's already
 """A state database that lost a part, or cannot be written: the daemon starts with everything else,
 or refuses to start and prints the fix. TAP.
 

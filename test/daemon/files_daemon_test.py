@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# slow: 30 s: a daemon's processes are killed and started again
 """files_daemon_test - every file that a command changes in a writable mount of a sandbox of the daemon is in
 the log of its owner before the end of the command (P36): with one and several commands at a time, after a
 kill of the daemon's processes, and for a sandbox that is stopped meanwhile.

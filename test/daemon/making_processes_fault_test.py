@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# slow: 30 s: a sandbox is created for each call that fails
 """making_processes_fault_test - a call that creates processes, namespaces or sockets fails while a
 sandbox is created (Z14).
 """

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# slow: 40 s: a sandbox is created for each call that fails
 """making_rights_fault_test - a call that drops rights fails while a sandbox is created (Z14)."""
 import os
 import sys

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# slow: 25 s: each guard is tried with a daemon of its own
 """provider_bridge_test - a sandbox elsewhere: the host file names a program, the daemon runs it in a sandbox of its own and speaks the bridge protocol to it.
 
 The program is the example over ssh with a stand-in for ssh, so "elsewhere" is the sandbox of the program itself. Programs that break the protocol

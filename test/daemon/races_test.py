@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 # slow: 25 s: every ordered pair of operations, each on a sandbox of its own
+# deep as root: the daemon's races are the same for every user
 """races_test - two operations on one sandbox at the same time: each gets one typed answer, each
 command ends once, and nothing is left.
 

@@ -1,4 +1,6 @@
 #!/usr/bin/env python3
+# slow: 30 s: long bodies go through every layer
+# deep as root: a longer body
 """rest_test - REST against `carrel serve`: every route does what it documents, in real sandboxes.
 
 door_test.py tests without boxes what the door refuses, and how it forwards bytes; here, whole

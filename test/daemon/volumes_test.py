@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# slow: 30 s: sandboxes start one after the other, and the daemon again
 """Volumes of a daemon: REST, two owners with the same names, removal while in use or still needed, a restart, and a pool. Prints TAP."""
 import json
 import os

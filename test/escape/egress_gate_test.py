@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# slow: 35 s: each payload runs with the gate's checks and without one of them
 """egress_gate_test - group H of the attacks, and the known ways around walls that do not inspect
 TLS, through `carrel gate`.
 

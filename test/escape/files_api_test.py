@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# slow: 25 s: each attack has a payload, and most a control
 """files_api_test - group B of the attacks, against the file interface of a living sandbox.
 
 The payload plants what it can. The caller reads, writes, lists and removes through it. A canary

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# slow: 50 s: ends of commands are waited for, one after the other
 """living_processes_test - group C of the attacks, in a living sandbox: processes, kill, timeouts, endings."""
 import os
 import sys

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# slow: 35 s: each attack has a sandbox of its own, with the defence and without
 # deep: repeats mounts_test in another kind of sandbox
 """mounts_container_test - attacks of mounts_test from a sandbox whose root is an image.
 

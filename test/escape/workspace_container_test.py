@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# slow: 45 s: each attack has a sandbox of its own, with the defence and without
 # deep: repeats workspace_test in another kind of sandbox
 """workspace_container_test - attacks of workspace_test from a sandbox whose root is an image.
 

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 # slow: 25 s: tens of thousands of questions are refused while ten watch
+# deep as root: a longer flood
 """crowd_events_test - a payload's refused questions end no link (src/keeper/peer.h, Q1): neither
 the door's, with many watchers, nor the gate's, while lists change.
 

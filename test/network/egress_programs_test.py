@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# deep as root: the gate knows no user
 """egress_programs_test - real programs behind the wall: each works as usual if its name is listed,
 and ends soon, with a clear message, if it is not.
 

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# slow: 35 s: a virtual machine boots on an emulated processor
 """machine_egress_test - network.egress of a virtual machine that was saved (kinds_test.py has one that boots): one machine, and in it what is listed, the same refusals as in a
 sandbox of provider local, attacks that find their way without a gate, what is recorded and metered, a list that changes, and a
 gate that is killed.

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# slow: 25 s: rows of egress_test again, in a namespace of the wall
 """routed_test - a wall in its own namespace: every port inside belongs to the sandbox, and nothing
 more is reached.
 

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# slow: 30 s: deadlines of seconds pass in daemons, one after the other
 """doc_times_test - `carrel doc verify` tries the three layers of time of a document in a daemon of its own: what is true is proven, what is false is refuted, also where a daemon ends
 nothing (CARREL_TEST_DEADLINES).
 """

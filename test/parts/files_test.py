@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# deep as root: a deeper directory
 """files_test - file operations inside a box, against a payload that plants links and special files.
 
 Rows of the threat list: B01 B02 B04 B05 B07 B08 B20.

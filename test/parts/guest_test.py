@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 # slow: 25 s: trees of hundreds of processes are made and killed in turn
+# deep as root: more processes of the same kind
 """guest_test - pid 1 of a box, controlled directly: many commands at once, whole trees,
 connections.
 

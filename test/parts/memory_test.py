@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# deep as root: allocations are the same for every user
 """memory_test - what keeper and door do when an allocation fails: the first, the second, ... of
 every operation, once or from there on (Z12).
 

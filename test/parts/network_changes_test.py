@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# deep as root: more changes of the same kind
 """network_changes_test - a list of destinations can be changed any number of times, and removing
 entries never fails for lack of memory.
 

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# deep as root: a longer flood
 """faults_test - sdk/python with faults: a daemon that dies, Ctrl-C, fork(), slow readers, floods,
 an unknown process on the socket.
 """

@@ -10,13 +10,15 @@ from . import tap
 HEAD_LEN = 2048          # bytes at the start of a program in which it may set options for the scheduler
 GUESS_S = 4.0            # for a program that was never timed here and sets none
 TIMEOUT_S = 900
+CORE = 3                 # weight of a job that keeps one core busy; most programs wait, and have weight 1
 
 # Options in a program's head; in C they are in the card. `# slow: 40 s: REASON`, `# alone: REASON`,
-# `# weight: N`, `# deep: REASON`.
+# `# weight: N`, `# deep: REASON`, `# deep as root: REASON`.
 SLOW = re.compile(r"^(?:#| \*) slow: (\d+) s: (.+)$", re.MULTILINE)
 WEIGHT = re.compile(r"^(?:#| \*) weight: (\d+)", re.MULTILINE)
 ALONE = re.compile(r"^(?:#| \*) alone: ", re.MULTILINE)
 DEEP = re.compile(r"^(?:#| \*) deep: ", re.MULTILINE)
+DEEP_AS_ROOT = re.compile(r"^(?:#| \*) deep as root: ", re.MULTILINE)
 
 
 def read_head(path):
@@ -32,18 +34,22 @@ class Job:
     test` that runs it again.
     """
 
-    def __init__(self, stage, name, argv, source=None, env=None, cwd=None, is_tap=True, weight=1, lane=None):
+    def __init__(self, stage, name, argv, source=None, env=None, cwd=None, is_tap=True, weight=1, lane=None, guess_s=GUESS_S):
         head = read_head(source) if source else ""
         slow, heavy = SLOW.search(head), WEIGHT.search(head)
         self.stage, self.name, self.argv = stage, name, argv
         self.env, self.cwd, self.is_tap = env or {}, cwd, is_tap
         self.is_alone = bool(ALONE.search(head))
-        self.is_deep = bool(DEEP.search(head))
+        self.is_deep, self.is_deep_as_root = bool(DEEP.search(head)), bool(DEEP_AS_ROOT.search(head))
         self.slow_reason = slow.group(2) if slow else None
-        self.guess_s = float(slow.group(1)) if slow else GUESS_S
+        self.guess_s = float(slow.group(1)) if slow else guess_s
         self.weight = int(heavy.group(1)) if heavy else weight
         self.lane = lane                 # at most one job of a lane runs at a time; jobs with a lane start before others
         self.timeout_s = TIMEOUT_S
+
+    @property
+    def is_heavy(self):
+        return self.weight >= CORE
 
     @property
     def log(self):

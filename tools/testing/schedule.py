@@ -2,16 +2,19 @@
 
 A stage waits until the stages that it needs have succeeded; then its jobs become ready. Ready jobs
 start while their weights fit into the slots: first those with a lane (builds, in the order of the
-table of stages), then the longest. A job with failures runs once more, by itself, at the end.
+table of stages), then heavy ones (they keep a core busy), then light ones (they mostly wait); the
+longest first. While light jobs are ready, heavy ones leave a core to them: neither kind is left for
+the end, where the one would take turns and the other would wait. A job that does not fit keeps the
+slots that it needs. A job with failures runs once more, by itself, at the end.
 """
 import json
 import os
 import select
 
 from . import tap
-from .job import Job, Result, Running
+from .job import CORE, Job, Result, Running
 
-SLOTS_PER_CORE = 3
+SLOTS_PER_CORE = CORE + 1     # a heavy job, and a light one for while it waits
 AGAIN_MAX = 6            # programs that run once more; if more fail, the machine is not the cause
 TICK_S = 0.5
 
@@ -120,24 +123,35 @@ class Schedule:
 
     # -- jobs -----------------------------------------------------------------------------------------------------
 
-    def fits(self, job):
+    def fits(self, job, kept=0):
+        """Beside what runs, and beside `kept` slots."""
         if not self.running:
-            return True
+            return kept == 0
         used = sum(r.job.weight for r in self.running)
-        is_lane_taken = job.lane and any(r.job.lane == job.lane for r in self.running)
         has_alone = job.is_alone or any(r.job.is_alone for r in self.running)
-        return not has_alone and not is_lane_taken and used + job.weight <= self.slots
+        return not has_alone and used + kept + job.weight <= self.slots
+
+    def is_held(self, job):
+        """Another build runs, or heavy jobs have all cores but the one that light jobs can use."""
+        if job.lane and any(r.job.lane == job.lane for r in self.running):
+            return True
+        heavy = sum(r.job.is_heavy for r in self.running)
+        return job.is_heavy and heavy >= max(1, self.slots // SLOTS_PER_CORE - 1) and any(not j.is_heavy and not j.is_alone for j in self.ready)
 
     def urgency(self, job):
         """What starts first has the smallest."""
-        return job.is_alone, not job.lane, self.place[job.stage] if job.lane else -self.times.of(job)
+        return job.is_alone, not job.lane, not job.is_heavy, self.place[job.stage] if job.lane else -self.times.of(job)
 
     def start_what_fits(self):
-        order = sorted(self.ready, key=self.urgency)
-        for job in order:
-            if self.fits(job):
+        kept = 0
+        for job in sorted(self.ready, key=self.urgency):
+            if self.is_held(job):
+                continue
+            if self.fits(job, kept):
                 self.ready.remove(job)
                 self.start(job)
+            else:
+                kept += job.weight
 
     def start(self, job):
         self.running.append(Running(job, os.path.join(self.logs, job.log)))

@@ -193,6 +193,13 @@ def scheduling():
     write("test/cli/slow_test.sh", "#!/bin/sh\n# deep: it repeats others\necho 1..1; echo ok\n")
     check("a deep program is left out of shorter runs", "slow_test.sh" not in dev_test("cli")[1])
     check("but runs where it is named, and with --all", "slow_test.sh" in dev_test("test/cli/slow_test.sh")[1] and "slow_test.sh" in dev_test("--all", "cli")[1])
+    write("test/cli/slow_test.sh", "#!/bin/sh\n# weight: 3\necho 1..1; echo ok\n")
+    status, out = dev_test("-j", "3", "cli")
+    check("a heavy program starts before light ones", status == 0 and out.index("test/cli/slow_test.sh") < out.index("test/cli/a_test.sh"), out)
+    write("test/cli/slow_test.sh", "#!/bin/sh\n# deep as root: the same for every user\necho 1..1\n"
+          "[ $CARREL_TEST_DEEP = $([ $(id -u) = 0 ] && echo 1 || echo 0) ] && echo ok || echo not ok\n")
+    if os.geteuid() == 0:
+        check("root's run alone is deep where a program says so", dev_test("--all", "cli", "user")[0] == 0)
     write("test/cli/slow_test.sh", GOOD_TAP, 0o644)
     check("a test program that cannot be executed fails", dev_test("cli")[0] == 1)
     os.unlink("test/cli/slow_test.sh")

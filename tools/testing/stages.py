@@ -1,4 +1,5 @@
 """The stages of `./dev test`, and the programs that each of them runs."""
+import collections
 import json
 import os
 import re
@@ -6,12 +7,12 @@ import shutil
 import sys
 import tempfile
 
-from .job import Job
+from .job import CORE, GUESS_S, Job
 
 QUICK, USUAL, ALL = 0, 1, 2          # lengths: --quick, none, --all; a stage runs in its own and in longer ones
 LENGTH_NAMES = ("--quick", "(no option)", "--all")
-CORE = 3                             # weight of a job that keeps one core busy; most programs wait, and have weight 1
 ORDINARY_UID = 1000
+LINT_FILE_S = 1.4                    # what the analyzers take for a file
 FUZZ_S = 3                           # seconds for each fuzz target in --all; `./dev fuzz` takes longer
 USER_PATH = "/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin"   # root's own may contain directories that only root can enter
 TEST_NAMES = re.compile(r"(_test\.(py|sh|mjs)|\.t)$")
@@ -43,8 +44,8 @@ def build(folder):
     return lambda stage, context: [Job(stage, stage, ["./dev", "build-one", folder], is_tap=False, weight=CORE, lane="build")]
 
 
-def command(*argv, weight=1):
-    return lambda stage, context: [Job(stage, stage, list(argv), is_tap=False, weight=weight)]
+def command(*argv, weight=1, guess_s=GUESS_S):
+    return lambda stage, context: [Job(stage, stage, list(argv), is_tap=False, weight=weight, guess_s=guess_s)]
 
 
 def tap_command(*argv):
@@ -89,10 +90,10 @@ def lint_rooms(stage, context):
     """One job for each room. --all checks every file; otherwise those that changed since they were
     last clean.
     """
-    rooms = sorted({os.path.dirname(os.path.join(base, n)) for base, _, names in os.walk("src") for n in names
-                    if n.endswith(".c") and not n.endswith("_test.c")})
+    files = collections.Counter(base for base, _, names in os.walk("src") for n in names if n.endswith(".c") and not n.endswith("_test.c"))
     words = [] if context.length == ALL else ["--changed"]
-    return [Job(stage, f"{stage}:{r[4:]}", ["tools/lint", "-j", "1", "--build", "build-clang", *words, r], is_tap=False, weight=CORE) for r in rooms]
+    return [Job(stage, f"{stage}:{r[4:]}", ["tools/lint", "-j", "1", "--build", "build-clang", *words, r], is_tap=False, weight=CORE,
+                guess_s=LINT_FILE_S * count) for r, count in sorted(files.items())]
 
 
 def user_tree(stage, context):
@@ -117,6 +118,9 @@ def programs_as_user(*places):
         for place in places:
             for path in programs_of(place) if os.path.isdir(place) else [place]:
                 found.append(Job(stage, f"{stage}:{path}", become + [f"{home}/{path}"], source=path, env=env, cwd=home))
+        for job in found:
+            if job.is_deep_as_root:
+                job.env = {**job.env, "CARREL_TEST_DEEP": "0"}
         return [j for j in found if context.length == ALL or not j.is_deep]
     return jobs
 
@@ -165,9 +169,9 @@ STAGES = (
     Stage("daemon", USUAL, "build build-switches", "the daemon and its sandboxes do what the manual says", programs("test/daemon")),
     Stage("network", USUAL, "build build-switches", "listed hosts are reached, and nothing else", programs("test/network")),
     Stage("escape", USUAL, "build build-switches", "attacks fail, and succeed with their defence off", programs("test/escape")),
-    Stage("debian", USUAL, "", "a Debian root can be made for the tests of images", command("tools/debian-root", weight=CORE)),
+    Stage("debian", USUAL, "", "a Debian root can be made for the tests of images", command("tools/debian-root", weight=CORE, guess_s=50)),
     Stage("images", USUAL, "build debian", "images of Debian and buildah, used as people use them", programs("test/images")),
-    Stage("npm", USUAL, "", "the pinned client packages install", command("test/npm/setup", weight=CORE)),
+    Stage("npm", USUAL, "", "the pinned client packages install", command("test/npm/setup", weight=CORE, guess_s=60)),
     Stage("clients", USUAL, "build npm", "real clients, unmodified, work", programs("test/npm")),
     Stage("python", USUAL, "build", "the Python client does what its page says, and is typed", programs("test/python")),
     Stage("upgrade", ALL, "build build-switches build-release", "the last release's state and sandboxes are taken over", programs("test/upgrade")),
