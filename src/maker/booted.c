@@ -175,7 +175,9 @@ forget(const struct box *box)
 static int
 find_device(const struct step *s, bool is_woken)
 {
-        const char *slot = s->op == STEP_JOIN ? SLOTS_NETWORK : NULL;
+        const char *slot = s->op == STEP_JOIN       ? SLOTS_NETWORK
+                           : s->op == STEP_VIRTIOFS ? SLOTS_SHARE
+                                                    : NULL;
 
         if (!is_woken || !slot)
                 return 0;
@@ -195,6 +197,7 @@ apply(struct transport *t, const struct plan_view *view, struct harden *harden, 
                            .sockets = { .control = -1, .mapped = -1, .tap = -1 },
                            .stand = PLAN_STAND,
                            .alive = -1,
+                           .memory = -1,
                            .stream = -1,
                            .disk = -1,
                            .upper = -1 };
@@ -224,8 +227,8 @@ boot(bool sleeps)
         port = begin();
         if (port < 0 || !sleeps)
                 return port;
-        return mount_disk() < 0 || access(SLOTS_DEVICES "/" SLOTS_NETWORK, F_OK) < 0 ? -EIO
-                                                                                     : asleep(port);
+        return mount_disk() < 0 || access(SLOTS_DEVICES "/" SLOTS_SHARE, F_OK) < 0 ? -EIO
+                                                                                   : asleep(port);
 }
 
 void

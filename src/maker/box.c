@@ -20,6 +20,7 @@
 #include "maker/group.h"
 #include "maker/kernel.h"
 #include "maker/machine.h"
+#include "maker/memory.h"
 #include "maker/place.h"
 #include "maker/saved.h"
 #include "plan/request.h"
@@ -789,14 +790,50 @@ is_prepared(struct box *box, const struct step *s)
 static int
 machine_step(struct box *box, const struct step *s)
 {
-        const struct machine_given given = { .saved = -1, .tap = box->sockets.tap };
+        const struct machine_given given = { .tap = box->sockets.tap, .monitor = -1, .saved = -1 };
+        const struct step *serve = box->serve.path ? &box->serve : NULL;
 
-        box->stream = box->saved.op == STEP_SAVED
-                              ? saved_start(&box->saved, box->sources[box->saved.source],
-                                            box->sockets.tap, s)
-                              : machine_start(s, box->serve.path ? &box->serve : NULL, &given,
-                                              &box->alive);
+        if (box->saved.op == STEP_SAVED)
+                box->stream = saved_start(
+                        &(const struct saved_start){ .machine = s,
+                                                     .serve = serve,
+                                                     .file = box->sources[box->saved.source],
+                                                     .memory = box->memory,
+                                                     .tap = box->sockets.tap },
+                        &box->alive);
+        else
+                box->stream = machine_start(s, serve, &given, &box->alive);
         return box->stream < 0 ? box->stream : 0;
+}
+
+/* A file in a file system of its own, because QEMU's root is full and read-only. */
+static int
+saved_step(struct box *box, const struct step *s)
+{
+        const struct step shown = { .op = STEP_BIND, .path = s->path, .flags = STEP_NO_EXEC };
+        bool wakes = s->number == PLAN_MACHINE_WAKES;
+        int mount, tree, result;
+
+        if (s->source == STEP_NO_SOURCE)
+                return -EINVAL;
+        box->saved = *s;
+        mount = filesystem_make_tmpfs(s->number2 << 20, 0755);
+        result = mount < 0 ? mount : kernel_move_mount(mount, box->workshop, "disk");
+        if (result == 0)
+                result = box->memory = memory_open(mount, s->number2 << 20);
+        if (result >= 0)
+                result = wakes ? memory_restore(box->sources[s->source], box->memory) : 0;
+        if (box->memory >= 0 && wakes) {
+                (void)close(box->memory);
+                box->memory = -1;
+        }
+        tree = result < 0 ? result : clone_tree(mount, MEMORY_NAME, 0);
+        result = tree < 0 ? tree : attach_tree(box, &shown, tree);
+        if (tree >= 0)
+                (void)close(tree);
+        if (mount >= 0)
+                (void)close(mount);
+        return result;
 }
 
 int
@@ -862,8 +899,7 @@ box_step(struct box *box, const struct step *s)
         case STEP_VIRTIOFS:
                 return virtiofs_step(s);
         case STEP_SAVED:
-                box->saved = *s;
-                return s->source == STEP_NO_SOURCE ? -EINVAL : 0;
+                return saved_step(box, s);
         case STEP_MACHINE:
                 return machine_step(box, s);
         default:

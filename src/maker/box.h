@@ -32,6 +32,7 @@ struct box {
         const char *stand;
         struct step serve; /* of virtiofsd, started with the machine; path NULL: none */
         struct step saved; /* the machine, or where it is saved; op 0: neither */
+        int memory;        /* of the machine that is saved; -1: none is */
         int alive;         /* a pipe that ends with virtiofsd; -1: none */
         int stream; /* to the guest in a container or machine; -1: this process becomes pid 1 */
         uint32_t setup_id; /* uid and gid of the relay of a container */

@@ -3,11 +3,11 @@
  *
  * Room: maker (program). Touches: files of the box's root, processes.
  * Theory: a payload that takes over the machine's kernel attacks QEMU, and one that takes over QEMU
- * is a process of this box: in its namespaces, without a network, a capability or a file to write,
- * behind the filter of a payload. QEMU gets the stream to pid 1 inside; with mounts a socket to
- * virtiofsd, which can write the mounts and nothing else; with network.egress the tap, behind which
- * only the gate answers (maker/tap.c). Source of the archive's format: Linux,
- * Documentation/driver-api/early-userspace/buffer-format.rst.
+ * is a process of this box: in its namespaces, without a network, a capability or a file to write
+ * but its machine's memory, behind the filter of a payload. QEMU gets the stream to pid 1 inside;
+ * with mounts a socket to virtiofsd, which can write the mounts and nothing else; with
+ * network.egress the tap, behind which only the gate answers (maker/tap.c). Source of the archive's
+ * format: Linux, Documentation/driver-api/early-userspace/buffer-format.rst.
  */
 #include "maker/machine.h"
 
@@ -180,13 +180,21 @@ machine_write_first(int root, const struct step *s)
 /* -- QEMU and virtiofsd ------------------------------------------------------------------------ */
 
 /* Descriptors of a program: its streams, and the pipe that reports why it was not executed. */
-enum { STREAM = 3, SHARE = 4, TAP = 5, GIVEN = 3, REPORT = STREAM + GIVEN, FIRST_FREE };
+enum {
+        STREAM = 3,
+        SHARE,
+        TAP,
+        MONITOR,
+        SAVED,
+        REPORT,
+        FIRST_FREE,
+        GIVEN = REPORT - STREAM,
+        BORROWED = REPORT - TAP
+};
 
 struct program {
         const struct step *step;
-        /* become STREAM, SHARE (without virtiofsd: what is saved, maker/saved.c) and TAP; -1: none
-         */
-        int fds[GIVEN];
+        int fds[GIVEN]; /* become STREAM and what follows; -1: none */
         const struct step *rules;
         size_t rule_count;
         uint64_t kept; /* capabilities, which count in the box's user namespace alone */
@@ -213,9 +221,15 @@ static const struct step limits[] = {
 
 /* Programs and libraries, and what the machine begins with: not the mounts. */
 static const struct step qemu_rules[] = {
-        MAY("/usr", ACCESS_READ),       MAY("/lib", ACCESS_READ),        MAY("/lib64", ACCESS_READ),
-        MAY("/kernel", ACCESS_READ),    MAY("/disk", ACCESS_READ),       MAY("/dev", ACCESS_READ),
-        MAY("/initramfs", ACCESS_READ), MAY("/dev/null", ACCESS_DEVICE),
+        MAY("/usr", ACCESS_READ),
+        MAY("/lib", ACCESS_READ),
+        MAY("/lib64", ACCESS_READ),
+        MAY("/kernel", ACCESS_READ),
+        MAY("/disk", ACCESS_READ),
+        MAY("/dev", ACCESS_READ),
+        MAY("/initramfs", ACCESS_READ),
+        MAY("/dev/null", ACCESS_DEVICE),
+        MAY(PLAN_MACHINE_MEMORY, ACCESS_DEVICE),
 };
 
 static const struct step share_rules[] = {
@@ -419,7 +433,7 @@ start_share(const struct step *serve, int listener, int report, int *ret_alive)
 {
         int alive[2], result;
         struct program share = { .step = serve,
-                                 .fds = { listener, -1, -1 },
+                                 .fds = { listener, -1, -1, -1, -1 },
                                  .rules = share_rules,
                                  .rule_count = sizeof share_rules / sizeof *share_rules,
                                  .kept = SHARE_KEPT,
@@ -437,12 +451,12 @@ start_share(const struct step *serve, int listener, int report, int *ret_alive)
 }
 
 static int
-start_both(const struct step *s, const struct step *serve, const int given[GIVEN], int report,
-           int *ret_alive)
+start_both(const struct step *s, const struct step *serve, int stream, const int lent[BORROWED],
+           int report, int *ret_alive)
 {
         int share[2] = { -1, -1 }, result = serve ? pair_to_listen(share) : 0;
         const struct program qemu = { .step = s,
-                                      .fds = { given[0], serve ? share[1] : given[1], given[2] },
+                                      .fds = { stream, share[1], lent[0], lent[1], lent[2] },
                                       .rules = qemu_rules,
                                       .rule_count = sizeof qemu_rules / sizeof *qemu_rules };
 
@@ -461,7 +475,8 @@ int
 machine_start(const struct step *s, const struct step *serve, const struct machine_given *given,
               int *ret_alive)
 {
-        int stream[2], report[2], result, saved = -1, tap = -1;
+        const int asked[BORROWED] = { given->tap, given->monitor, given->saved };
+        int stream[2], report[2], result, lent[BORROWED] = { -1, -1, -1 };
 
         if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, stream) < 0 ||
             pipe2(report, O_CLOEXEC) < 0)
@@ -469,19 +484,15 @@ machine_start(const struct step *s, const struct step *serve, const struct machi
         result = lift(stream);
         if (result == 0)
                 result = lift(report);
+        for (int i = 0; i < BORROWED && result == 0; i++)
+                result = lift_copy(asked[i], &lent[i]);
         if (result == 0)
-                result = lift_copy(given->saved, &saved);
-        if (result == 0)
-                result = lift_copy(given->tap, &tap);
-        if (result == 0)
-                result = start_both(s, serve, (const int[GIVEN]){ stream[1], saved, tap },
-                                    report[1], ret_alive);
+                result = start_both(s, serve, stream[1], lent, report[1], ret_alive);
         (void)close(stream[1]);
         (void)close(report[1]);
-        if (saved >= 0)
-                (void)close(saved);
-        if (tap >= 0)
-                (void)close(tap);
+        for (int i = 0; i < BORROWED; i++)
+                if (lent[i] >= 0)
+                        (void)close(lent[i]);
         if (result == 0)
                 result = hear(report[0]);
         (void)close(report[0]);

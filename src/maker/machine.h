@@ -16,8 +16,9 @@ enum { MACHINE_READY_MS = 100000 };
 int machine_write_first(int root, const struct step *s);
 
 struct machine_given { /* -1: nothing */
-        int saved;     /* as descriptor 4 (maker/saved.h); not with a SERVE step */
-        int tap;       /* the way out of the machine (wall/tap.h) */
+        int tap;       /* as descriptor 5: the way out of the machine (wall/tap.h) */
+        int monitor;   /* as 6: QEMU takes orders there (maker/saved.c) */
+        int saved;     /* as 7: the machine that it begins with */
 };
 
 /*

@@ -19,7 +19,7 @@ enum { ROOM = 256 };
         ">&" fd "; true < /etc/passwd && echo etc >&" fd "; true > " WRITTEN " && echo tmp >&" fd \
         "; true < / && echo root >&" fd "; echo end >&" fd
 
-static const struct machine_given nothing = { -1, -1 };
+static const struct machine_given nothing = { -1, -1, -1 };
 
 static struct step
 shell(const char *text)

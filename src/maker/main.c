@@ -317,6 +317,7 @@ run_inside(const struct host *h, int control)
                            .sockets = h->sockets,
                            .stand = h->runtime_directory ? PLAN_STAND : NULL,
                            .alive = -1,
+                           .memory = -1,
                            .stream = -1,
                            .disk = -1,
                            .upper = -1 };

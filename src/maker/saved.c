@@ -4,8 +4,8 @@
  * Room: maker (program). Touches: files, processes, the clock, randomness.
  * Theory: a machine is saved before it got a step of any sandbox, so nothing in it is a secret, and
  * nobody but its owner's own kernel and pid 1 has acted in it. QEMU writes it to a pipe and reads
- * it from a descriptor; it never has a file to write. The monitor through which it is told to save
- * ends before the sandbox's steps are sent. Source of its words: QEMU, docs/interop/qmp-spec.txt
+ * it from a descriptor; it never has the file to write. Its monitor ends before the sandbox's steps
+ * are sent. Source of its words: QEMU, docs/interop/qmp-spec.txt
  * and qapi/migration.json.
  */
 #include "maker/saved.h"
@@ -13,6 +13,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <stdbool.h>
 #include <string.h>
 #include <sys/random.h>
 #include <sys/socket.h>
@@ -21,7 +22,7 @@
 
 #include "clock/clock.h"
 #include "maker/machine.h"
-#include "plan/request.h"
+#include "maker/memory.h"
 #include "wire/saved.h"
 
 enum { LINE_ROOM = 16384, PART = 65536 };
@@ -77,29 +78,40 @@ say(int fd, const void *bytes, size_t len)
 struct monitor {
         int fd;
         uint64_t until_ms;
+        bool is_restored; /* QEMU has said so */
         size_t len;
         char line[LINE_ROOM];
 };
+
+static int
+next_line(struct monitor *m)
+{
+        ssize_t got;
+
+        m->len = 0;
+        do {
+                if (m->len == sizeof m->line - 1)
+                        return -EMSGSIZE;
+                got = hear(m->fd, m->line + m->len, 1, m->until_ms);
+                if (got < 0)
+                        return (int)got;
+        } while (m->line[m->len++] != '\n');
+        m->line[m->len] = '\0';
+        if (strstr(m->line, "\"event\"") && strstr(m->line, "\"status\": \"completed\""))
+                m->is_restored = true;
+        return 0;
+}
 
 /* The next line of QEMU's that is not an event. */
 static int
 next_answer(struct monitor *m)
 {
-        for (;;) {
-                ssize_t got;
+        int result;
 
-                m->len = 0;
-                do {
-                        if (m->len == sizeof m->line - 1)
-                                return -EMSGSIZE;
-                        got = hear(m->fd, m->line + m->len, 1, m->until_ms);
-                        if (got < 0)
-                                return (int)got;
-                } while (m->line[m->len++] != '\n');
-                m->line[m->len] = '\0';
-                if (!strstr(m->line, "\"event\""))
-                        return 0;
-        }
+        do
+                result = next_line(m);
+        while (result == 0 && strstr(m->line, "\"event\""));
+        return result;
 }
 
 /* With `fd`, unless it is -1. The answer must have `word` in it. */
@@ -149,19 +161,25 @@ copy(int from, int file, uint64_t until_ms, uint64_t *ret_bytes)
         return got == -ECONNRESET ? 0 : (int)got;
 }
 
+/* Its memory too, while it stands still. */
 static int
-finish(int file, uint64_t bytes)
+finish(int file, uint64_t bytes, int memory)
 {
         struct saved_head head;
+        uint64_t end;
+        int result = memory_save(memory, file, SAVED_AT + bytes, &end);
 
+        if (result < 0)
+                return result;
         if (pread(file, &head, sizeof head, 0) != sizeof head)
                 return -EIO;
-        head.bytes = bytes;
+        head.memory = SAVED_AT + bytes;
+        head.bytes = end - SAVED_AT;
         return pwrite(file, &head, sizeof head, 0) == sizeof head ? 0 : -EIO;
 }
 
 static int
-transfer(struct monitor *m, int file)
+transfer(struct monitor *m, int file, int memory)
 {
         static const char take[] = "{\"execute\":\"getfd\",\"arguments\":{\"fdname\":\"to\"}}\n",
                           begin[] = "{\"execute\":\"migrate\",\"arguments\":{\"uri\":\"fd:to\"}}\n";
@@ -180,28 +198,88 @@ transfer(struct monitor *m, int file)
         if (result == 0)
                 result = order(m, "{\"execute\":\"query-migrate\"}\n", -1,
                                "\"status\": \"completed\"");
-        return result < 0 ? result : finish(file, bytes);
+        return result < 0 ? result : finish(file, bytes, memory);
+}
+
+/* Its memory is in a file (maker/memory.c), and it says when a machine is restored. */
+static int
+begin(struct monitor *m)
+{
+        int result = next_answer(m); /* the greeting */
+
+        if (result == 0)
+                result = order(m, "{\"execute\":\"qmp_capabilities\"}\n", -1, "\"return\"");
+        return result < 0 ? result
+                          : order(m,
+                                  "{\"execute\":\"migrate-set-capabilities\",\"arguments\":"
+                                  "{\"capabilities\":[{\"capability\":\"x-ignore-shared\","
+                                  "\"state\":true},{\"capability\":\"events\",\"state\":true}]}}\n",
+                                  -1, "\"return\"");
 }
 
 static int
-save(int fd, int file, uint64_t until_ms)
+save(struct monitor *m, const struct saved_start *how)
 {
-        static struct monitor m;
-        int result;
+        int result = begin(m);
 
-        m.fd = fd;
-        m.until_ms = until_ms;
-        result = next_answer(&m); /* the greeting */
         if (result == 0)
-                result = order(&m, "{\"execute\":\"qmp_capabilities\"}\n", -1, "\"return\"");
-        if (result == 0)
-                result = order(&m,
+                result = order(m,
                                "{\"execute\":\"migrate-set-parameters\",\"arguments\":"
                                "{\"max-bandwidth\":1099511627776}}\n",
                                -1, "\"return\"");
         if (result == 0)
-                result = transfer(&m, file);
-        return result < 0 ? result : order(&m, "{\"execute\":\"cont\"}\n", -1, "\"return\"");
+                result = transfer(m, how->file, how->memory);
+        return result < 0 ? result : order(m, "{\"execute\":\"cont\"}\n", -1, "\"return\"");
+}
+
+/* -- restoring --------------------------------------------------------------------------------- */
+
+/*
+ * QEMU 7.2 restores no machine that has the device for mounts, because it could not save it either.
+ * So the device is taken away from the machine meanwhile, and is new afterwards, which its empty
+ * place is ready for.
+ */
+static int
+realize(struct monitor *m, bool is_real)
+{
+        static const char *const words[] = {
+                "{\"execute\":\"qom-set\",\"arguments\":{\"path\":\"/machine/peripheral/share\","
+                "\"property\":\"realized\",\"value\":false}}\n",
+                "{\"execute\":\"qom-set\",\"arguments\":{\"path\":\"/machine/peripheral/share\","
+                "\"property\":\"realized\",\"value\":true}}\n"
+        };
+
+        return order(m, words[is_real], -1, "\"return\"");
+}
+
+/* If it fails, QEMU ends. */
+static int
+await_restored(struct monitor *m)
+{
+        int result = 0;
+
+        while (result == 0 && !m->is_restored)
+                result = next_line(m);
+        return result;
+}
+
+static int
+restore(struct monitor *m, bool has_mounts)
+{
+        int result = begin(m);
+
+        if (result == 0 && has_mounts)
+                result = realize(m, false);
+        if (result == 0)
+                result = order(m,
+                               "{\"execute\":\"migrate-incoming\",\"arguments\":"
+                               "{\"uri\":\"fd:7\"}}\n",
+                               -1, "\"return\"");
+        if (result == 0)
+                result = await_restored(m);
+        if (result == 0 && has_mounts)
+                result = realize(m, true);
+        return result < 0 ? result : order(m, "{\"execute\":\"cont\"}\n", -1, "\"return\"");
 }
 
 /* -- waking ------------------------------------------------------------------------------------ */
@@ -228,39 +306,40 @@ wake(int stream, uint64_t until_ms)
         return result;
 }
 
+/* QEMU has no monitor when the machine wakes. */
 static int
-start_saving(int file, const struct step *machine, uint64_t until_ms)
+start(const struct saved_start *how, uint64_t until_ms, int *ret_alive)
 {
+        static struct monitor m;
+        bool saves = how->memory >= 0;
         int ends[2], stream, result;
 
         if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) < 0)
                 return -errno;
-        stream = machine_start(machine, NULL, &(const struct machine_given){ ends[1], -1 }, NULL);
+        m.fd = ends[0];
+        m.until_ms = until_ms;
+        stream = machine_start(how->machine, how->serve,
+                               &(const struct machine_given){ .tap = how->tap,
+                                                              .monitor = ends[1],
+                                                              .saved = saves ? -1 : how->file },
+                               ret_alive);
         (void)close(ends[1]);
-        result = stream < 0 ? stream : expect(stream, SAVED_ASLEEP, until_ms);
+        result = stream < 0 ? stream : saves ? expect(stream, SAVED_ASLEEP, until_ms) : 0;
         if (result == 0)
-                result = save(ends[0], file, until_ms);
+                result = saves ? save(&m, how) : restore(&m, how->serve != NULL);
         (void)close(ends[0]);
         if (stream >= 0 && result < 0)
                 (void)close(stream);
         return result < 0 ? result : stream;
 }
 
-static int
-start_saved(int file, int tap, const struct step *machine)
-{
-        return lseek(file, SAVED_AT, SEEK_SET) != SAVED_AT
-                       ? -errno
-                       : machine_start(machine, NULL, &(const struct machine_given){ file, tap },
-                                       NULL);
-}
-
 int
-saved_start(const struct step *saved, int file, int tap, const struct step *machine)
+saved_start(const struct saved_start *how, int *ret_alive)
 {
         uint64_t until_ms = clock_boot_ms() + MACHINE_READY_MS;
-        int stream = saved->number == PLAN_MACHINE_SAVES ? start_saving(file, machine, until_ms)
-                                                         : start_saved(file, tap, machine);
+        int stream = how->memory < 0 && lseek(how->file, SAVED_AT, SEEK_SET) != SAVED_AT
+                             ? -errno
+                             : start(how, until_ms, ret_alive);
         int result = stream < 0 ? stream : wake(stream, until_ms);
 
         if (stream >= 0 && result < 0)

@@ -153,6 +153,10 @@ static const struct failure_row rows[] = {
           "the container runtime did not start a container",
           "Run `carrel doctor`: it starts one. `carrel plan --bundle` prints what the runtime "
           "got." },
+        { STEP_SAVED, EBADMSG, ERROR_CAPABILITY_UNAVAILABLE, "machine_saved",
+          "the saved machine is damaged", SAVE_AGAIN },
+        { STEP_VIRTIOFS, EBADMSG, ERROR_CAPABILITY_UNAVAILABLE, "machine_saved",
+          "the saved machine has no place for its mounts", SAVE_AGAIN },
         { STEP_MACHINE, EBADMSG, ERROR_CAPABILITY_UNAVAILABLE, "machine_saved",
           "the machine of QEMU did not wake, or could not be saved", SAVE_AGAIN },
         { STEP_MACHINE, 0, ERROR_CAPABILITY_UNAVAILABLE, "machine",

@@ -209,10 +209,16 @@ plan_disk(struct builder *b)
         s->flags |= STEP_READ_ONLY | STEP_NO_EXEC;
 }
 
-/* virtiofsd reads and writes the machine's memory. */
+/* virtiofsd reads and writes the machine's memory. That of one that wakes is a file already. */
 static const char *
 shares(struct builder *b, unsigned long long mib)
 {
+        if (b->request->mount_count == 0)
+                return "";
+        if (b->request->machine->start == PLAN_MACHINE_WAKES)
+                return "\n-chardev\nsocket,id=share,fd=4\n-device\n"
+                       "vhost-user-fs-device,id=share,chardev=share,tag=" PLAN_MACHINE_TAG
+                       ",bus=" PLAN_MACHINE_SHARE_AT;
         return builder_text(b,
                             "\n-object\nmemory-backend-memfd,id=memory,size=%lluM,share=on\n"
                             "-machine\nmemory-backend=memory\n-chardev\nsocket,id=share,fd=4\n"
@@ -220,25 +226,32 @@ shares(struct builder *b, unsigned long long mib)
                             mib);
 }
 
-/* QEMU gets the saved machine, or the end of its monitor, in place of virtiofsd's socket. */
+/* With a monitor, until it is awake; its memory is in a file, which is saved apart. */
 static const char *
-saved(const struct plan_machine *m)
+saved(struct builder *b, unsigned long long mib)
 {
-        static const char *const words[] = {
-                [PLAN_MACHINE_BOOTS] = "",
-                [PLAN_MACHINE_SAVES] =
-                        "\n-chardev\nsocket,id=monitor,fd=4\n-mon\nchardev=monitor,mode=control",
-                [PLAN_MACHINE_WAKES] = "\n-incoming\nfd:4",
-        };
+        enum plan_machine_start start = b->request->machine->start;
 
-        return words[m->start];
+        if (start == PLAN_MACHINE_BOOTS)
+                return "";
+        return builder_text(b,
+                            "\n-object\nmemory-backend-file,id=memory,size=%lluM,share=on,"
+                            "mem-path=" PLAN_MACHINE_MEMORY "\n-machine\nmemory-backend=memory\n"
+                            "-chardev\nsocket,id=monitor,fd=6\n-mon\n"
+                            "chardev=monitor,mode=control%s",
+                            mib, start == PLAN_MACHINE_WAKES ? "\n-incoming\ndefer\n-S" : "");
 }
 
+/*
+ * Without a state of its link, which is up: a kernel that just got the device looks at the state of
+ * links once a second.
+ */
 static const char *
 network(struct builder *b)
 {
-        static const char net[] = "\n-netdev\ntap,id=network,fd=5\n-device\n"
-                                  "virtio-net-device,netdev=network,mac=" WALL_HARDWARE_TEXT,
+        static const char net[] =
+                "\n-netdev\ntap,id=network,fd=5\n-device\n"
+                "virtio-net-device,netdev=network,status=off,mac=" WALL_HARDWARE_TEXT,
                           at[] = ",bus=" PLAN_MACHINE_NETWORK_AT;
 
         if (!plan_has_wall(b->spec, b->facts))
@@ -267,8 +280,7 @@ arguments(struct builder *b)
 
         return builder_text(b, format, m->qemu, CODE_MB, cores(b), mib, m->tsc_khz,
                             m->start == PLAN_MACHINE_SAVES ? " " PLAN_MACHINE_ASLEEP : "",
-                            b->request->mount_count > 0 ? shares(b, mib) : "", saved(m),
-                            network(b));
+                            saved(b, mib), shares(b, mib), network(b));
 }
 
 const char *
@@ -281,9 +293,7 @@ plan_machine_identity(struct arena *arena, const struct spec *spec, const struct
         struct builder b = { .arena = arena, .spec = &alone, .facts = facts, .request = &request };
         const char *text;
 
-        if (spec->mount_count > 0)
-                return NULL;
-        alone.egress_count = 0; /* the device for it comes when the machine wakes */
+        alone.egress_count = 0; /* devices for it and for mounts come when the machine wakes */
         alone.wall.is_given = alone.wall.is_routed = false;
         booting.start = PLAN_MACHINE_BOOTS;
         booting.tsc_khz = 0; /* measured anew at each start */
@@ -299,10 +309,14 @@ plan_saved(struct builder *b)
 
         if (m->start == PLAN_MACHINE_BOOTS)
                 return;
-        s = with_text(builder_add(b, STEP_SAVED, "", "its kernel has started already"),
-                      b->request->sources[m->saved].host_path);
+        builder_add(b, STEP_FILE, PLAN_MACHINE_MEMORY, "where the machine's memory is shown")
+                ->number = 0444;
+        s = with_text(
+                builder_add(b, STEP_SAVED, PLAN_MACHINE_MEMORY, "its kernel has started already"),
+                b->request->sources[m->saved].host_path);
         s->source = m->saved;
         s->number = m->start;
+        s->number2 = plan_machine_memory_mb(b->spec);
 }
 
 /* The same mounts below another directory. */
@@ -373,10 +387,10 @@ plan_outside(struct builder *b)
         with_text(builder_add(b, STEP_FIRST, FIRST_AT, "what the machine begins with"), modules(b))
                 ->number = b->request->machine->start;
         plan_disk(b);
+        plan_saved(b);
         plan_shares(b);
         (void)builder_add(b, STEP_ENTER, "", "no path of QEMU's leads outside after this");
-        (void)builder_add(b, STEP_SEAL, "/", "QEMU writes no file");
-        plan_saved(b);
+        (void)builder_add(b, STEP_SEAL, "/", "QEMU writes no file but its machine's memory");
         (void)with_text(builder_add(b, STEP_MACHINE, b->request->machine->qemu,
                                     "a kernel of its own: what follows is done inside"),
                         arguments(b));

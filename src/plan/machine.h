@@ -22,8 +22,8 @@ uint64_t plan_machine_tasks(void);
 
 /*
  * What a saved machine must have in common with the one that a spec asks for, beside the files that
- * it was made of: QEMU's arguments, without the network, which it gets when it wakes. In `arena`.
- * NULL: this machine always boots, because QEMU does not save the device for mounts; or no memory.
+ * it was made of: QEMU's arguments, without network and mounts, which it gets when it wakes. In
+ * `arena`. NULL: no memory.
  */
 const char *plan_machine_identity(struct arena *arena, const struct spec *spec,
                                   const struct host_facts *facts,

@@ -155,7 +155,7 @@ mounts_are_made_outside_and_shown_inside(void **state)
         teardown(&b);
 }
 
-/* QEMU reads the saved machine, and nothing else of it changes. */
+/* QEMU reads the saved machine and has its memory in a file; nothing else of it changes. */
 static void
 a_saved_machine_has_the_same_devices(void **state)
 {
@@ -186,10 +186,14 @@ a_saved_machine_has_the_same_devices(void **state)
         assert_non_null(s);
         assert_int_equal(s->source, 0);
         assert_int_equal(s->number, PLAN_MACHINE_WAKES);
+        assert_int_equal(s->number2, 256);
+        assert_string_equal(s->path, PLAN_MACHINE_MEMORY);
         assert_string_equal(s->text, "/state/machine");
         assert_int_equal(find(b.plan, STEP_TREE)->source, 2);
         assert_memory_equal(text, boots, strlen(boots));
-        assert_string_equal(text + strlen(boots), "\n-incoming\nfd:4");
+        assert_non_null(strstr(text + strlen(boots), "mem-path=" PLAN_MACHINE_MEMORY "\n"));
+        assert_string_equal(text + strlen(text) - strlen("\n-incoming\ndefer\n-S"),
+                            "\n-incoming\ndefer\n-S");
         free((char *)(uintptr_t)boots);
         teardown(&b);
 }
@@ -200,9 +204,9 @@ identity(struct bench *b)
         return plan_machine_identity(&b->arena, &b->spec, &b->facts, b->request.machine);
 }
 
-/* A network it gets when it wakes. QEMU does not save the device for mounts. */
+/* They are devices that it gets when it wakes. */
 static void
-a_machine_with_a_network_is_the_same_one_and_with_mounts_boots(void **state)
+a_machine_with_mounts_or_a_network_is_the_same_one(void **state)
 {
         static const struct spec_mount mount = { .at = "/workspace" };
         static const struct spec_egress egress = { .host = "example.com" };
@@ -222,7 +226,7 @@ a_machine_with_a_network_is_the_same_one_and_with_mounts_boots(void **state)
         b.spec.limits.memory_mb--;
         b.spec.mounts = &mount;
         b.spec.mount_count = 1;
-        assert_null(identity(&b));
+        assert_string_equal(identity(&b), first);
         b.spec.mount_count = 0;
         b.spec.egress = &egress;
         b.spec.egress_count = 1;
@@ -270,10 +274,16 @@ a_list_gives_it_a_wall_and_one_device(void **state)
         teardown(&b);
 }
 
-/* In the transport that its tables list, and with the driver in it before. */
+/* In the transports that its tables list, and with the drivers in it before. */
 static void
-a_saved_machine_gets_its_network_when_it_wakes(void **state)
+a_saved_machine_gets_its_devices_when_it_wakes(void **state)
 {
+        static const struct plan_source with_saved[] = {
+                { .host_path = "/home/me/project", .device = 1, .inode = 2, .is_directory = true },
+                { .host_path = "/state/machine" },
+                { .host_path = "box:1@sha256:0" },
+                { .host_path = "/state/images/disks/0" }
+        };
         struct plan_machine started = machine;
         struct bench b;
 
@@ -284,14 +294,22 @@ a_saved_machine_gets_its_network_when_it_wakes(void **state)
                 set_up(&b);
                 started.start = (enum plan_machine_start)way;
                 b.request.machine = &started;
-                if (way == PLAN_MACHINE_WAKES)
+                if (way == PLAN_MACHINE_WAKES) {
                         list_a_host(&b);
+                        mount_workspace(&b);
+                        b.request.sources = with_saved;
+                        b.request.source_count = 4;
+                        started.saved = 1;
+                }
                 must_build(&b);
                 first = find(b.plan, STEP_FIRST);
                 assert_int_equal(first->number, way);
                 assert_int_equal(strstr(first->text, "net.ko") != NULL, way != PLAN_MACHINE_BOOTS);
                 assert_int_equal(strstr(find(b.plan, STEP_MACHINE)->text,
                                         ",bus=" PLAN_MACHINE_NETWORK_AT) != NULL,
+                                 way == PLAN_MACHINE_WAKES);
+                assert_int_equal(strstr(find(b.plan, STEP_MACHINE)->text,
+                                        ",bus=" PLAN_MACHINE_SHARE_AT) != NULL,
                                  way == PLAN_MACHINE_WAKES);
                 teardown(&b);
         }
@@ -375,8 +393,8 @@ main(void)
                 cmocka_unit_test(its_size_is_that_of_the_limits),
                 cmocka_unit_test(mounts_are_made_outside_and_shown_inside),
                 cmocka_unit_test(a_saved_machine_has_the_same_devices),
-                cmocka_unit_test(a_machine_with_a_network_is_the_same_one_and_with_mounts_boots),
-                cmocka_unit_test(a_saved_machine_gets_its_network_when_it_wakes),
+                cmocka_unit_test(a_machine_with_mounts_or_a_network_is_the_same_one),
+                cmocka_unit_test(a_saved_machine_gets_its_devices_when_it_wakes),
                 cmocka_unit_test(a_list_gives_it_a_wall_and_one_device),
                 cmocka_unit_test(every_port_inside_is_free),
                 cmocka_unit_test(without_a_list_it_has_no_device),

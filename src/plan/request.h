@@ -204,6 +204,8 @@ enum { PLAN_UID = 1000, PLAN_GID = 1000 };
 /* with that word: pid 1 sleeps when its kernel has started; it is a new program after it woke */
 #define PLAN_MACHINE_ASLEEP "asleep"
 #define PLAN_MACHINE_WOKEN "woken"
+/* the memory of a machine that is saved or wakes: a file of QEMU's root */
+#define PLAN_MACHINE_MEMORY "/memory"
 /* where the host's mounts are, in QEMU's box and in the machine, and the name between them */
 #define PLAN_MACHINE_SHARES "/share"
 #define PLAN_MACHINE_TAG "carrel"

@@ -69,8 +69,7 @@ make_key(const struct choice *c, struct digest *ret)
         const char *disk;
         char hex[DIGEST_HEX];
 
-        if (!text || c->sources->count > 0 || !c->request->image || !c->host->volumes ||
-            !c->host->guest)
+        if (!text || !c->request->image || !c->host->volumes || !c->host->guest)
                 return false;
         digest_hex(&c->request->image->held.record.id, hex);
         disk = arena_format(c->arena, "%s/images/disks/%s", c->host->volumes, hex);
@@ -167,7 +166,7 @@ saved_choose(struct arena *arena, const struct prepare_host *host,
         if (request->asked)
                 return use_asked(&c, has_key ? &key : NULL, e);
         if (!has_key)
-                return boot(&c, "QEMU cannot save a machine with mounts", e);
+                return boot(&c, "no place with saved machines is known here", e);
         if (!image_saved_open(host->volumes, &request->image->held.record.id, &key, arena, &fd,
                               &path, &khz))
                 return boot(&c, none_fits(&c), e);

@@ -21,8 +21,8 @@ struct saved_request {
 
 /*
  * Chooses how *machine starts: with the saved machine of the same image, QEMU, kernel, modules,
- * disk, arguments, speed of the time stamp and program of Carrel in it; without one, or with
- * mounts, it boots. What was found is added to `sources`, before the image, and *machine says so,
+ * disk, arguments, speed of the time stamp and program of Carrel in it; without one
+ * it boots. What was found is added to `sources`, before the image, and *machine says so,
  * in `arena`. If `asked` is not NULL, that file is the saved machine, or becomes it. Errors:
  * ERROR_CAPABILITY_UNAVAILABLE, reason "machine_saved", if that is asked of a machine that always
  * boots; ERROR_NO_MEMORY.

@@ -96,7 +96,9 @@ program_name(enum program image)
 const char *
 program_init_id(void)
 {
-        return AS_TEXT(CARREL_INIT_ID) + 1; /* an x before it makes it a word */
+        static const char word[] = AS_TEXT(CARREL_INIT_ID);
+
+        return word + 1; /* an x before it makes it a word */
 }
 
 static int

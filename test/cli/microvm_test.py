@@ -13,7 +13,7 @@ import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "rig"))
 from box_rig import CARREL, Inventory, Workspace, check, descendants, end, need_programs, until
-from machine_rig import Desk, has_tap, make_disk, need_machine, qemus, text, unpacked
+from machine_rig import Desk, has_tap, make_disk, mount_rows, need_machine, qemus, text, unpacked
 
 
 def plan_error(desk, manifest, *words, host=None):
@@ -93,30 +93,6 @@ def runs(desk):
         check("pid 1, its port and every network are out of reach", "Permission denied" in lines[13] and lines[14] == "0" and "unreachable" in " ".join(lines[15:]), lines)
 
 
-MOUNTED = ("cat given; echo made > made; mkdir -p d/e && mv made d/e/; chmod 600 given; ln -s /etc/passwd link; printf '#!/bin/sh\\necho ran' > p; chmod +x p; ./p; echo; "
-           "echo x > .git/hooks/pre-commit; mv .git .git2; cd /ro && ls && (echo x > new; rm kept); ls /share; stat -c %U /workspace/given; mkdir /workspace/.github")
-
-
-def mounts(desk):
-    more = "mounts: [{source: workspace, at: /workspace}, {source: workspace, at: /ro, mode: read-only}]\n"
-    with Workspace(text(more=more)) as ws:
-        os.chmod(ws.folder, 0o755)
-        ws.write("given", "from the host\n")
-        ws.write("kept", "kept\n")
-        os.makedirs(os.path.join(ws.path, ".git", "hooks"))
-        done = Run(desk, ws).sh(MOUNTED)
-        out, err = done.stdout.decode().splitlines(), done.stderr.decode()
-        check("the workspace is the host's directory: read, written, renamed, executed", out[:2] == ["from the host", "ran"] and ws.read("d/e/made") == b"made\n" and
-              os.readlink(os.path.join(ws.path, "link")) == "/etc/passwd" and os.stat(os.path.join(ws.path, "given")).st_mode & 0o777 == 0o600, out, err)
-        owner = os.stat(ws.path)
-        made = os.stat(os.path.join(ws.path, "d", "e", "made"))
-        check("inside its files are the agent's, outside those of the workspace's owner", out[-1] == "agent" and (made.st_uid, made.st_gid) == (owner.st_uid, owner.st_gid), out, made)
-        check("protected names are held on the host", "can't create .git/hooks/pre-commit: Read-only" in err and "can't rename '.git'" in err and
-              not os.path.exists(os.path.join(ws.path, ".git", "hooks", "pre-commit")), err)
-        check("a read-only mount is read-only", "can't create new: Read-only" in err and ws.read("kept") == b"kept\n", out, err)
-        check("no other path leads to the host", "ls: /share: No such file" in err, err)
-
-
 def doctor(desk):
     place, own = os.path.join(desk.folder, "config", "carrel"), os.path.join(desk.folder, "own")
     os.makedirs(place)
@@ -155,7 +131,7 @@ def main():
     inventory = Inventory()
     with Desk() as desk:
         runs(desk)
-        mounts(desk)
+        mount_rows(desk)
         doctor(desk)
         ends(desk)
     left = inventory.left()

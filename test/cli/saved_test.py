@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # weight: 2
-# slow: 30 s: a virtual machine boots on an emulated processor, and is restored five times
+# slow: 30 s: a virtual machine boots on an emulated processor, and is restored eight times
 """provider: microvm from a saved machine - what saves it, which sandboxes start with it, what differs between two that did, and
 what happens to a file that is damaged. Prints TAP.
 """
@@ -13,7 +13,7 @@ import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "rig"))
 from box_rig import CARREL, SWITCHES, Inventory, Workspace, check, descendants, end, has_switches, need_programs, report, until
-from machine_rig import Desk, has_tap, need_machine, qemus, text
+from machine_rig import Desk, has_tap, mount_rows, need_machine, qemus, text
 
 SIZE = "memory_mb: 160"
 HEAD = 4096     # src/wire/saved.h
@@ -73,13 +73,13 @@ def which(desk):
     check("a sandbox of the same size starts with it", starts(desk) == "saved")
     if has_switches():
         check("with another build of the same version a machine boots", starts(desk, program=SWITCHES) == "boots")
-    rows = (("another size", {"limits": "memory_mb: 192"}), ("another number of processors", {"carrel": "limits: {cpu_millicores: 2000}"} if (os.cpu_count() or 1) > 1 else None),
-            ("mounts", {"more": "mounts: [{source: workspace, at: /workspace}]\n"}))
+    rows = (("another size", {"limits": "memory_mb: 192"}), ("another number of processors", {"carrel": "limits: {cpu_millicores: 2000}"} if (os.cpu_count() or 1) > 1 else None))
     for name, words in rows:
         if words:
             check("a machine with %s boots" % name, starts(desk, **words) == "boots")
 
 
+MOUNTS = "mounts: [{source: workspace, at: /workspace}, {source: workspace, at: /ro, mode: read-only}]\n"
 NETWORK = {"more": "network: {egress: [example.com]}\n"}
 
 
@@ -92,6 +92,11 @@ def devices(desk):
     check("a sandbox with network.egress starts with it", starts(desk, **NETWORK) == "saved")
     got = outcome(run(desk, "cat", "/proc/net/dev", **NETWORK))
     check("  and has one device", shown(got) == ["eth0", "lo"], got)
+
+
+def mounts(desk):
+    check("a sandbox with mounts starts with it", starts(desk, more=MOUNTS) == "saved")
+    mount_rows(desk, limits=SIZE)
 
 
 def shown(got):
@@ -137,6 +142,9 @@ def damaged(desk):
     got = outcome(run(desk, "true")).get("error", {})
     check("a file that QEMU cannot read is a typed error, with the command that removes it", (got.get("code"), got.get("reason")) == ("capability_unavailable", "machine_saved") and
           "carrel image machine --remove" in got.get("hint", ""), got)
+    put(whole[:80] + bytes(8) + whole[88:])
+    got = outcome(run(desk, "true")).get("error", {})
+    check("  and so is one whose memory is elsewhere", (got.get("code"), got.get("reason")) == ("capability_unavailable", "machine_saved"), got)
     put(whole)
     check("the same file again is used", starts(desk) == "saved")
 
@@ -162,6 +170,7 @@ def main():
         which(desk)
         unique(desk)
         devices(desk)
+        mounts(desk)
         damaged(desk)
         removed(desk)
     left = inventory.left()

@@ -8,7 +8,7 @@ import shutil
 import subprocess
 import tempfile
 
-from box_rig import CARREL, TREE, end, report
+from box_rig import CARREL, TREE, Workspace, check, end, report
 from image_rig import busybox_import
 
 PLACE = os.path.join(TREE, "build-vm")
@@ -112,3 +112,29 @@ def qemus(pids):
         except OSError:
             pass
     return found
+
+
+MOUNTED = ("cat given; echo made > made; mkdir -p d/e && mv made d/e/; chmod 600 given; ln -s /etc/passwd link; printf '#!/bin/sh\\necho ran' > p; chmod +x p; ./p; echo; "
+           "echo x > .git/hooks/pre-commit; mv .git .git2; cd /ro && ls && (echo x > new; rm kept); ls /share; stat -c %U /workspace/given; mkdir /workspace/.github")
+
+
+def mount_rows(desk, limits=""):
+    """What a sandbox with mounts can do with them, and what not."""
+    more = "mounts: [{source: workspace, at: /workspace}, {source: workspace, at: /ro, mode: read-only}]\n"
+    with Workspace(text(limits=limits, more=more)) as ws:
+        os.chmod(ws.folder, 0o755)
+        ws.write("given", "from the host\n")
+        ws.write("kept", "kept\n")
+        os.makedirs(os.path.join(ws.path, ".git", "hooks"))
+        done = subprocess.run([CARREL, "run", "-w", ws.path, "--host", desk.host, "--", "sh", "-c", MOUNTED], env=desk.env, stdin=subprocess.DEVNULL, capture_output=True, check=False,
+                              timeout=300)
+        out, err = done.stdout.decode().splitlines(), done.stderr.decode()
+        check("the workspace is the host's directory: read, written, renamed, executed", out[:2] == ["from the host", "ran"] and ws.read("d/e/made") == b"made\n" and
+              os.readlink(os.path.join(ws.path, "link")) == "/etc/passwd" and os.stat(os.path.join(ws.path, "given")).st_mode & 0o777 == 0o600, out, err)
+        owner = os.stat(ws.path)
+        made = os.stat(os.path.join(ws.path, "d", "e", "made"))
+        check("inside its files are the agent's, outside those of the workspace's owner", out[-1] == "agent" and (made.st_uid, made.st_gid) == (owner.st_uid, owner.st_gid), out, made)
+        check("protected names are held on the host", "can't create .git/hooks/pre-commit: Read-only" in err and "can't rename '.git'" in err and
+              not os.path.exists(os.path.join(ws.path, ".git", "hooks", "pre-commit")), err)
+        check("a read-only mount is read-only", "can't create new: Read-only" in err and ws.read("kept") == b"kept\n", out, err)
+        check("no other path leads to the host", "ls: /share: No such file" in err, err)
