@@ -206,6 +206,9 @@ def one_kind(top, kind):
 
 def cannot(top, kind, reason):
     """Refused before anything is made."""
+    if KINDS[kind].bars():
+        report(f"{kind}: its limits cannot change", skip=f"no such sandbox here: {', '.join(KINDS[kind].bars())}")
+        return
     folder = os.path.join(top, "cannot-" + kind)
     os.makedirs(folder)
     state = os.path.join(folder, "state")
