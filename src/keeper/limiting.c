@@ -644,6 +644,7 @@ op_limits_set(struct call *c, struct error *e)
 {
         struct sandbox *s = registry_of_call(c, e);
         const struct limiting *change;
+        enum call_state state;
 
         if (!s)
                 return CALL_FAILED;
@@ -656,8 +657,12 @@ op_limits_set(struct call *c, struct error *e)
         change = s->box ? s->box->change : NULL;
         if (change && !change->is_answered)
                 return wait(c, s);
-        if (!change || c->cursor != change->number)
-                return try(c, s, e);
+        if (!change || c->cursor != change->number) {
+                state = try(c, s, e);
+                if (state == CALL_FAILED && c->audit) /* what is recorded has an outcome */
+                        record_refusal(s, e);
+                return state;
+        }
         if (change->why.code == ERROR_NONE)
                 return answer(c, s);
         *e = change->why;
