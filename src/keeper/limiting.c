@@ -640,6 +640,7 @@ try(struct call *c, struct sandbox *s, struct error *e)
         if (state != CALL_DONE)
                 return state;
         if (t.count > 0)
+                /* lint: the box has what begin() allocates; limiting_gone() frees it */
                 return begin(c, s, &t, e) < 0 ? CALL_FAILED : wait(c, s);
         if (store(s, &wanted, e) < 0)
                 return CALL_FAILED;
