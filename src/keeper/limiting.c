@@ -178,19 +178,24 @@ wait(struct call *c, struct sandbox *s)
         return CALL_WAITS;
 }
 
-enum call_state
-op_limits(struct call *c, struct error *e)
+/* With what is used now. */
+static enum call_state
+answer_used(struct call *c, struct sandbox *s, struct error *e)
 {
-        struct sandbox *s = registry_of_call(c, e);
-
-        if (!s || sandbox_judge(s, e) < 0)
-                return CALL_FAILED;
         if (!can_be_asked(s->box) || s->state == SANDBOX_STOPPING)
                 return answer(c, s);
         if (c->cursor == 0 &&
             ask_box(s, (struct wire_limit){ .what = WIRE_LIMIT_ASK }, NULL, 0, &c->cursor, e) < 0)
                 return CALL_FAILED;
         return s->box->limited.number < c->cursor ? wait(c, s) : answer(c, s);
+}
+
+enum call_state
+op_limits(struct call *c, struct error *e)
+{
+        struct sandbox *s = registry_of_call(c, e);
+
+        return s && sandbox_judge(s, e) == 0 ? answer_used(c, s, e) : CALL_FAILED;
 }
 
 /* -- what is asked for ------------------------------------------------------------------------- */
@@ -634,9 +639,13 @@ try(struct call *c, struct sandbox *s, struct error *e)
         state = need_record(c, s, &wanted, e);
         if (state != CALL_DONE)
                 return state;
-        if (can_be_asked(s->box))
+        if (t.count > 0)
+                /* lint: the box has what begin() allocates; limiting_gone() frees it */
                 return begin(c, s, &t, e) < 0 ? CALL_FAILED : wait(c, s);
-        return store(s, &wanted, e) < 0 ? CALL_FAILED : answer(c, s);
+        if (store(s, &wanted, e) < 0)
+                return CALL_FAILED;
+        c->has_waited = true; /* it is done, and only answered */
+        return answer_used(c, s, e);
 }
 
 enum call_state
@@ -644,6 +653,7 @@ op_limits_set(struct call *c, struct error *e)
 {
         struct sandbox *s = registry_of_call(c, e);
         const struct limiting *change;
+        enum call_state state;
 
         if (!s)
                 return CALL_FAILED;
@@ -653,11 +663,17 @@ op_limits_set(struct call *c, struct error *e)
                 calls_add(&s->waiting, c);
                 return CALL_WAITS;
         }
+        if (c->has_waited)
+                return answer_used(c, s, e);
         change = s->box ? s->box->change : NULL;
         if (change && !change->is_answered)
                 return wait(c, s);
-        if (!change || c->cursor != change->number)
-                return try(c, s, e);
+        if (!change || c->cursor != change->number) {
+                state = try(c, s, e);
+                if (state == CALL_FAILED && c->audit) /* what is recorded has an outcome */
+                        record_refusal(s, e);
+                return state;
+        }
         if (change->why.code == ERROR_NONE)
                 return answer(c, s);
         *e = change->why;

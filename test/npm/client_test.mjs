@@ -249,6 +249,7 @@ await run(t => with_daemon(['--listen', '127.0.0.1:0'], async d => {
                         assert.equal(typeof client[method], 'function', method);
         });
         await execs(t);
+        await limits(t);
         await files(t);
         await daemons(t);
 }));
