@@ -419,7 +419,7 @@ match_long(const struct command_option *o, const char *word, const char **ret)
         size_t len = strcspn(word, "=");
 
         if (strncmp(o->option, word, len) != 0 ||
-            (o->option[len] != '\0' && (len < PREFIX_LEAST || o->form == FORM_DOUBT)))
+            ((len < PREFIX_LEAST || o->form == FORM_DOUBT) && o->option[len] != '\0'))
                 return NOT_IT;
         *ret = word[len] == '=' ? word + len + 1 : NULL;
         return *ret ? IN_WORD : IN_NEXT;
@@ -432,6 +432,7 @@ match_short(const struct command_option *o, const char *word, const char **ret)
         size_t len = strlen(o->option + 1);
         const char *at = word + 1;
 
+        /* lint: the begin of the rest is compared, without the NUL of the option */
         for (; *at && strncmp(at, o->option + 1, len) != 0; at++)
                 if (!reader_is_alnum(*at) || strchr(o->enders, *at) || len > 1)
                         return NOT_IT;
