@@ -140,6 +140,17 @@ int prepare_take(const struct prepare_host *host, const struct prepare_request *
 int prepare_plan(const struct prepare_host *host, const struct prepare_request *request,
                  struct prepared *p, struct error *e);
 
+/* Is the caller another user than the one of this process? */
+bool prepare_is_for_other(const struct prepare_host *host, const struct prepare_request *request);
+
+/*
+ * The part of prepare_plan() that opens the workspace, mounts and tools (p->workspace, p->sources)
+ * and judges whether the caller may have them. Errors: of those above, the ones of sources_open()
+ * and of directories.
+ */
+int prepare_directories(const struct prepare_host *host, const struct prepare_request *request,
+                        struct prepared *p, struct error *e);
+
 /*
  * Where `disk: disk` would store /tmp and the home on this host: *ret_name is "image" or
  * "directory", and *ret_at the host's directory. Returns NULL, or a sentence with the reason why
