@@ -162,7 +162,8 @@ def small_disk(folder, rows):
         with Workspace(limits="timeout_ms: 240000", carrel="disk: image, limits: {disk_mb: 40}", mounts="") as ws:
             p = subprocess.Popen(ws.argv(["sh", "-c", "echo begun; read x; while :; do dd if=/dev/urandom of=$HOME/f bs=1M count=20; sync; sleep 0.05; done"], "--json"), stdin=subprocess.PIPE,
                                  stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
-            number = lambda: [n for n in os.listdir("/sys/block") if n.startswith("loop") and is_tied(int(n[4:]))]
+            device = os.stat(at).st_dev
+            number = lambda: "%d:%d" % (os.major(device), os.minor(device)) in subprocess.run(["losetup", "-n", "-O", "BACK-MAJ:MIN"], stdout=subprocess.PIPE, text=True, check=True).stdout.split()
             until("the image is there", number)
             with open(os.path.join(at, "other"), "wb") as f:       # another program takes the rest except a megabyte: below the floor of a fiftieth
                 room = os.statvfs(at)
