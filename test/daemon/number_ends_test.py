@@ -54,7 +54,7 @@ def ask(d, row, value, box, execs):
         query["wait"] = "true"
     if query:
         path += "?" + "&".join("%s=%s" % pair for pair in query.items())
-    return d.call(method.upper(), path, body if method in ("post", "put") else None)
+    return d.call(method.upper(), path, body if method in ("post", "put", "patch") else None)
 
 
 def error_of(a):

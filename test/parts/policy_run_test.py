@@ -256,13 +256,16 @@ def script_swap(folder):
     """L09: a script of the workspace is never a program that a rule allows, so none can be swapped."""
     wrong = []
     write(folder, "ok.sh", "#!/bin/sh\necho ok\n", 0o755)
-    for rules in ("{allow: [ok.sh, sh]}", "{allow: [/workspace/ok.sh, sh]}", "{allow: [./ok.sh, sh]}"):
+    for rules in ("{allow: [ok.sh, sh]}", "{allow: [/workspace/ok.sh, sh]}"):
         manifest(folder, rules)
         for words in (("./ok.sh",), ("/workspace/ok.sh",), ("sh", "ok.sh"), ("sh", "-c", ". ./ok.sh"), ("sh", "-c", "./ok.sh")):
             got = run(folder, "--", *words)
             if not is_denied(got) or "ok\n" in got[1]:
                 wrong.append((rules, words, got))
     report("L09: files that commands can write are never allowed, by name or path", wrong)
+    manifest(folder, "{allow: [./ok.sh, sh]}")
+    got = run(folder, "--", "./ok.sh")
+    check("and a rule that names one by a relative path is an error", got[0] == 126 and "sandbox_schema_invalid, program" in got[2], got)
 
 
 def terminal(folder):
@@ -313,7 +316,7 @@ def hints(folder):
     got = run(folder, "--", "sh", "-c", ". ./script")
     manifest(folder, "{deny: [curl], unresolved: ask}")
     then = run(folder, "--", "sh", "-c", ". ./script")
-    check("what is not known can be left to a person, who needs a terminal or a daemon", is_denied(got, "Let a person decide what is not known: `unresolved: ask` in metadata.carrel.commands") and is_denied(then, "approval_required") and "answer with `carrel approve`" in then[2], got, then)
+    check("what is not known can be left to a person, who needs a terminal or a daemon", is_denied(got, "et a person decide what is not known: `unresolved: ask` in metadata.carrel.commands") and is_denied(then, "approval_required") and "answer with `carrel approve`" in then[2], got, then)
 
 
 def broken_judge(folder):
