@@ -62,7 +62,7 @@ def error_of(a):
 
 
 def api(d):
-    box = d.create(name="numbers", ports=[3000])
+    box, limited = d.create(name="numbers", ports=[3000]), d.create(name="limited")
     d.call("PUT", "/v1/sandboxes/%s/files?path=f" % box, b"content")
     ended = d.exec(box, ["true"])["exec"]
     terminal = d.exec(box, ["sh", "-c", "trap '' HUP INT QUIT; cat"], background=True, tty=True, stdin=True)["exec"]
@@ -75,16 +75,17 @@ def api(d):
             check("%s: %s has both ends" % (operation, name), False, schema)
             continue
         execs = terminal if operation == "exec.resize" else ended
+        called = limited if operation == "limits.set" else box       # later rows need a sandbox with room
         for value in (low, high):
             if operation == "exec.signal":     # a number may end the sandbox that it is sent to
                 execs = d.exec(box, ["sleep", "1000"], background=True)["exec"]
-            a = ask(d, row, value, box, execs)
+            a = ask(d, row, value, called, execs)
             if a.status in (500, 502) or (a.status == 400 and error_of(a).get("path") == name and error_of(a).get("reason") in ("range", "type")):
                 wrong.append((value, a))
             if operation in ("create", "claim") and a.status == 201:
                 d.call("DELETE", "/v1/sandboxes/" + a.json["id"])
         for value in {low - 1, high + 1, *(n for n in WRAPS if not low <= n <= high)}:
-            a = ask(d, row, value, box, execs)
+            a = ask(d, row, value, called, execs)
             e = error_of(a)
             if a.status != 400 or e.get("path") != name or str(low) not in e.get("message", "") or str(high) not in e.get("message", ""):
                 wrong.append((value, a))
