@@ -97,11 +97,17 @@ find_living(const struct execs *x, pid_t pid)
 uint32_t
 execs_of(const struct execs *x, pid_t pid)
 {
-        size_t living = 0;
+        const struct exec *living = NULL;
+        size_t count = 0;
 
         for (size_t i = 0; i < x->used; i++)
-                living += x->rows[i].state == EXEC_STARTING || x->rows[i].state == EXEC_RUNNING;
-        for (int steps = 0; living > 1 && pid > 1 && steps < PARENTS_MAX; steps++) {
+                if (x->rows[i].state == EXEC_STARTING || x->rows[i].state == EXEC_RUNNING) {
+                        living = &x->rows[i];
+                        count++;
+                }
+        if (count == 1)
+                return living->number;
+        for (int steps = 0; count > 1 && pid > 1 && steps < PARENTS_MAX; steps++) {
                 const struct exec *e = find_living(x, pid);
 
                 if (e)

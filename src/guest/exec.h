@@ -96,8 +96,8 @@ void execs_start(struct execs *x, struct wire_message *m, char *body);
 void execs_spare(struct execs *x, const struct wire_message *m, const struct wire_spare *wanted);
 
 /*
- * The exec whose process this is, found by its parents. 0: not known, or at most one exec runs, so
- * that nobody needs to look.
+ * The exec whose process this is: the only one that runs, or found by its parents. 0: not known. It
+ * is decided here, because the box learns later than pid 1 that another one has ended.
  */
 uint32_t execs_of(const struct execs *x, pid_t pid);
 
