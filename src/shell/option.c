@@ -12,7 +12,7 @@
 
 #include "shell/reader.h"
 
-enum { PREFIX_LEAST = 6 /* letters of a long option that is cut short */ };
+enum { PREFIX_LEAST = 3 /* of a long option that is cut short: "--x" */ };
 
 enum value_form {
         FORM_TEXT,   /* a command */
@@ -69,10 +69,13 @@ static const struct command_option {
         { "nvim", NULL, "--cmd", "", FORM_DOUBT },
         { "emacs", NULL, "--eval", "", FORM_DOUBT },
         { "git", NULL, "-c", "", FORM_CONFIG },
+        { "git", NULL, "--config-env", "", FORM_DOUBT },
         { "git", NULL, "--exec-path", "", FORM_DOUBT },
         { "git", NULL, "--upload-pack", "", FORM_TEXT },
         { "git", NULL, "--receive-pack", "", FORM_TEXT },
         { "git", "clone", "-u", "obcj", FORM_TEXT },
+        { "git", "clone", "--config", "", FORM_CONFIG },
+        { "git", "ls-remote", "--exec", "", FORM_TEXT },
         { "git", "push", "--exec", "", FORM_TEXT },
         { "git", "archive", "--exec", "", FORM_TEXT },
         { "git", "rebase", "--exec", "", FORM_TEXT },
@@ -89,6 +92,10 @@ static const struct command_option {
         { "git", "filter-branch", "--commit-filter", "", FORM_TEXT },
         { "git", "filter-branch", "--tag-name-filter", "", FORM_TEXT },
         { "git", "filter-branch", "--setup", "", FORM_TEXT },
+        { "git", "send-email", "--cc-cmd", "", FORM_TEXT },
+        { "git", "send-email", "--header-cmd", "", FORM_TEXT },
+        { "git", "send-email", "--sendmail-cmd", "", FORM_TEXT },
+        { "git", "send-email", "--to-cmd", "", FORM_TEXT },
 };
 
 /* Settings of git that hold a command: the begin and the end of the key. */
@@ -99,6 +106,7 @@ static const struct {
         { "alias.", "", FORM_BANG },
         { "browser.", ".cmd", FORM_TEXT },
         { "browser.", ".path", FORM_TEXT },
+        { "core.", ".alternaterefscommand", FORM_TEXT },
         { "core.", ".askpass", FORM_TEXT },
         { "core.", ".editor", FORM_TEXT },
         { "core.", ".fsmonitor", FORM_TEXT },
@@ -115,7 +123,11 @@ static const struct {
         { "filter.", ".clean", FORM_TEXT },
         { "filter.", ".process", FORM_TEXT },
         { "filter.", ".smudge", FORM_TEXT },
+        { "gc.", ".recentobjectshook", FORM_TEXT },
+        { "gpg.", ".defaultkeycommand", FORM_TEXT },
         { "gpg.", ".program", FORM_TEXT },
+        { "guitool.", ".cmd", FORM_TEXT },
+        { "imap.", ".tunnel", FORM_TEXT },
         { "include.", ".path", FORM_DOUBT },
         { "includeif.", ".path", FORM_DOUBT },
         { "init.", ".templatedir", FORM_DOUBT },
@@ -129,7 +141,11 @@ static const struct {
         { "protocol.ext", ".allow", FORM_DOUBT },
         { "remote.", ".receivepack", FORM_TEXT },
         { "remote.", ".uploadpack", FORM_TEXT },
+        { "sendemail.", "cmd", FORM_TEXT },
+        { "sendemail.", "smtpserver", FORM_BANG },
         { "sequence.", ".editor", FORM_TEXT },
+        { "submodule.", ".update", FORM_BANG },
+        { "tar.", ".command", FORM_TEXT },
         { "trailer.", ".cmd", FORM_TEXT },
         { "trailer.", ".command", FORM_TEXT },
         { "uploadpack.", ".packobjectshook", FORM_TEXT },
@@ -355,6 +371,17 @@ is_setting(const char *key, size_t len, const char *begin, const char *end)
                strncasecmp(key + len - end_len, end, end_len) == 0;
 }
 
+/* "ProxyCommand=none", "PermitLocalCommand no". */
+static bool
+runs_nothing(const char *value)
+{
+        const char *rest = value + strcspn(value, "= \t");
+
+        rest += strspn(rest, "= \t");
+        return strcasecmp(rest, "none") == 0 ||
+               (strncasecmp(value, "permit", 6) == 0 && strcasecmp(rest, "no") == 0);
+}
+
 static void read_value(struct reader *r, enum value_form form, const char *value);
 
 static void
@@ -400,7 +427,7 @@ read_value(struct reader *r, enum value_form form, const char *value)
                         read_setting(r, value, (size_t)(equals - value), equals + 1);
                 break;
         case FORM_SSH:
-                if (has_word(value, "command") && !has_word(value, "none"))
+                if (has_word(value, "command") && !runs_nothing(value))
                         doubt(r, SHELL_RUNS_OTHERS, value);
                 break;
         case FORM_DOUBT:
@@ -418,7 +445,7 @@ match_long(const struct command_option *o, const char *word, const char **ret)
 {
         size_t len = strcspn(word, "=");
 
-        if (strncmp(o->option, word, len) != 0 ||
+        if (strncmp(o->option, word, len) != 0 || strcmp(word, "--strip") == 0 || /* of install */
             ((len < PREFIX_LEAST || o->form == FORM_DOUBT) && o->option[len] != '\0'))
                 return NOT_IT;
         *ret = word[len] == '=' ? word + len + 1 : NULL;
@@ -470,9 +497,9 @@ try_option(struct reader *r, const struct command_option *o, const struct words 
 static size_t
 find_verb(const struct words *w)
 {
-        static const char *const valued[] = { "-C",          "-c",          "--git-dir",
-                                              "--work-tree", "--namespace", "--super-prefix",
-                                              "--config-env" };
+        static const char *const valued[] = { "-C",           "-c",           "--git-dir",
+                                              "--work-tree",  "--namespace",  "--super-prefix",
+                                              "--config-env", "--attr-source" };
 
         for (size_t i = 1; i < w->count && w->items[i]; i++) {
                 size_t k = 0;
@@ -531,8 +558,7 @@ has_old_cluster(const struct words *w)
 {
         const char *word = w->count > 1 ? w->items[1] : NULL;
 
-        return word && word[0] != '-' && word[strspn(word, "AcdrtuxfIFvzjJapkmhlbCTXg")] == '\0' &&
-               strpbrk(word, "IF");
+        return word && word[0] != '-' && strpbrk(word, "IF");
 }
 
 /* The shell that runs the recipes of a makefile; another program would be run in its place. */
