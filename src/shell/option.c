@@ -59,6 +59,7 @@ static const struct command_option {
         { "dpkg", NULL, "--pre-invoke", "", FORM_TEXT },
         { "dpkg", NULL, "--post-invoke", "", FORM_TEXT },
         { "make", NULL, "--eval", "", FORM_DOUBT },
+        { "make", NULL, "-E", "CfIjloOW", FORM_DOUBT },
         { "vim", NULL, "-c", "", FORM_DOUBT },
         { "vim", NULL, "--cmd", "", FORM_DOUBT },
         { "vi", NULL, "-c", "", FORM_DOUBT },
@@ -440,13 +441,15 @@ read_value(struct reader *r, enum value_form form, const char *value)
 
 enum { NOT_IT, IN_WORD, IN_NEXT };
 
+/* The rows of git for all its commands are not cut short: a command has options of its own. */
 static int
 match_long(const struct command_option *o, const char *word, const char **ret)
 {
         size_t len = strcspn(word, "=");
+        bool is_exact = o->form == FORM_DOUBT && strcmp(o->program, "git") == 0;
 
         if (strncmp(o->option, word, len) != 0 || strcmp(word, "--strip") == 0 || /* of install */
-            ((len < PREFIX_LEAST || o->form == FORM_DOUBT) && o->option[len] != '\0'))
+            ((len < PREFIX_LEAST || is_exact) && o->option[len] != '\0'))
                 return NOT_IT;
         *ret = word[len] == '=' ? word + len + 1 : NULL;
         return *ret ? IN_WORD : IN_NEXT;
@@ -574,13 +577,50 @@ read_shell_name(struct reader *r, const char *value)
                 read_text(r, value);
 }
 
+/* SHELL=, SHELL:= and the like; NAME!=COMMAND and $(shell COMMAND) run it. */
+static void
+read_variable(struct reader *r, const char *word)
+{
+        const char *value = strncmp(word, "SHELL", 5) == 0 ? word + 5 : "";
+
+        value += strspn(value, " \t:?");
+        if (word[0] != '-' &&
+            (strstr(word, "!=") || strstr(word, "$(shell") || strstr(word, "${shell")))
+                doubt(r, SHELL_RUNS_OTHERS, word);
+        else if (*value == '=')
+                read_shell_name(r, value + 1 + strspn(value + 1, " \t"));
+}
+
+/* EXEC:COMMAND, also as the second half of an address. */
+static void
+read_address(struct reader *r, const char *word)
+{
+        static const char *const kinds[] = { "EXEC:", "SYSTEM:", "SHELL:" };
+
+        for (const char *at = word, *next; at; at = next ? next + 2 : NULL) {
+                next = strstr(at, "!!");
+                for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+                        if (strncasecmp(at, kinds[i], strlen(kinds[i])) == 0)
+                                read_text(r, at + strlen(kinds[i]));
+        }
+}
+
+/* +12 and +/text are places in the file. */
+static bool
+is_editing(const char *program, const char *word)
+{
+        static const char *const editors[] = { "vim", "vi", "view", "ex", "nvim" };
+
+        for (size_t i = 0; i < sizeof editors / sizeof *editors; i++)
+                if (strcmp(editors[i], program) == 0)
+                        return word[0] == '+' && word[1] && word[1] != '/' &&
+                               word[1 + strspn(word + 1, "0123456789")];
+        return false;
+}
+
 static void
 read_others(struct reader *r, const char *program, const struct words *w)
 {
-        bool is_editor = strcmp(program, "vim") == 0 || strcmp(program, "vi") == 0 ||
-                         strcmp(program, "view") == 0 || strcmp(program, "ex") == 0 ||
-                         strcmp(program, "nvim") == 0;
-
         if (strcmp(program, "tar") == 0 && has_old_cluster(w))
                 doubt(r, SHELL_RUNS_OTHERS, w->items[1]);
         for (size_t i = 1; i < w->count; i++) {
@@ -588,15 +628,11 @@ read_others(struct reader *r, const char *program, const struct words *w)
 
                 if (!word)
                         continue;
-                if (strcmp(program, "make") == 0 && strncmp(word, "SHELL=", 6) == 0)
-                        read_shell_name(r, word + 6);
-                if (strcmp(program, "socat") == 0 && strncasecmp(word, "EXEC:", 5) == 0)
-                        read_text(r, word + 5);
-                if (strcmp(program, "socat") == 0 && strncasecmp(word, "SYSTEM:", 7) == 0)
-                        read_text(r, word + 7);
-                /* +12 and +/text are places in the file */
-                if (is_editor && word[0] == '+' && word[1] && word[1] != '/' &&
-                    word[1 + strspn(word + 1, "0123456789")])
+                if (strcmp(program, "make") == 0)
+                        read_variable(r, word);
+                if (strcmp(program, "socat") == 0)
+                        read_address(r, word);
+                if (is_editing(program, word))
                         doubt(r, SHELL_RUNS_OTHERS, word);
         }
 }
