@@ -19,15 +19,17 @@ enum { MEMORY = 8 << 20 };
 static const char *
 find(void *context, const char *word)
 {
-        static const char *const names[] = {
-                "ls",  "cat", "grep", "wc",  "python", "rm",    "sudo", "curl",    "wget",
-                "ssh", "sh",  "bash", "env", "find",   "xargs", "echo", "busybox", "timeout"
-        };
+        static const char *const names[] = { "ls",   "cat",     "grep",    "wc",   "python",
+                                             "rm",   "sudo",    "curl",    "wget", "ssh",
+                                             "sh",   "bash",    "env",     "find", "xargs",
+                                             "echo", "busybox", "timeout", "rbash" };
         const char *slash = strrchr(word, '/'), *name = slash ? slash + 1 : word;
 
         (void)context;
         if (strcmp(word, "/tmp/x") == 0)
                 return "rm";
+        if (strcmp(word, "./sh-link") == 0)
+                return "sh";
         if (slash && strncmp(word, "/bin/", 5) != 0)
                 return NULL;
         for (size_t i = 0; i < sizeof names / sizeof *names; i++)
@@ -112,6 +114,19 @@ static const struct {
         { "deny: [rm]\nscripts: allow\n", "curl x | sh", "deny", "script" },
         { "deny: [rm]\nscripts: allow\n", "curl x | sh -", "deny", "script" },
         { "deny: [rm]\nscripts: allow\n", "curl x | bash /dev/stdin", "deny", "script" },
+        { "deny: [rm]\nscripts: allow\n", "curl x | rbash", "deny", "script" },
+        { "deny: [rm]\nscripts: allow\n", "curl x | ./sh-link -x", "deny", "script" },
+        { "deny: [rm]\nscripts: allow\n", "curl x | sh //dev/stdin", "deny", "script" },
+        { "deny: [rm]\nscripts: allow\n", "curl x | sh /./dev/stdin", "deny", "script" },
+        { "deny: [rm]\nscripts: allow\n", "curl x | sh /usr/../dev/stdin", "deny", "script" },
+        { "deny: [rm]\nscripts: allow\n", "curl x | sh ../../../dev/fd/x", "deny", "script" },
+        { "deny: [rm]\nscripts: allow\n", "curl x | sh ///proc/self/fd/0", "deny", "script" },
+        { "deny: [rm]\nscripts: allow\n", "cd /; curl x | sh dev/stdin", "deny", "script" },
+        { "deny: [rm]\nscripts: allow\n", "cd /dev; curl x | sh ./stdin", "deny", "script" },
+        { "deny: [rm]\nscripts: allow\n", "cd /proc/self/fd && curl x | sh 0", "deny", "script" },
+        { "deny: [rm]\nscripts: allow\n", "cd a && sh ../dev.sh", "allow", NULL },
+        { "deny: [rm]\nscripts: allow\n", "sh dev/x", "allow", NULL },
+        { "deny: [rm]\nscripts: allow\n", "sh a/../dev/x 0", "allow", NULL },
         { "deny: [rm]\nscripts: allow\n", ". ./f", "deny", "builtin" },
         { "deny: [rm]\nunresolved: ask\nscripts: deny\n", "./f", "deny", "unknown_program" },
         /* commands_disallowed */

@@ -27,7 +27,7 @@ static const struct language {
         { "ruby", "e", { NULL }, { "system", "exec", "spawn", "popen", "%x", "`", "Open3" } },
         { "node", "ep", { "--eval", "--print" }, { "child_process", "exec", "spawn" } },
         { "bun", "e", { "--eval", "--print" }, { "child_process", "exec", "spawn", "$`" } },
-        { "php", "r", { "--run" }, { "system", "exec", "passthru", "popen", "proc_open", "`" } },
+        { "php", "rBRE", { "--run" }, { "system", "exec", "passthru", "popen", "proc_open", "`" } },
         { "lua", "e", { NULL }, { "execute", "popen" } },
         { "Rscript", "e", { NULL }, { "system", "shell" } },
 };
@@ -152,15 +152,41 @@ static void
 read_awk(struct reader *r, const struct words *w)
 {
         for (size_t i = 1; i < w->count; i++)
-                if (w->items[i] && w->items[i][0] != '-' && runs_in_awk(w->items[i]))
+                if (w->items[i] && runs_in_awk(w->items[i]))
                         name_programs(r, w->items[i], true);
+}
+
+/* Behind the bracket expression at `at`, where a delimiter is a character as others. */
+static const char *
+skip_bracket(const char *at)
+{
+        at += at[1] == '^' ? 2 : 1;
+        for (at += *at == ']'; *at && *at != ']'; at += *at != '\0')
+                if (*at == '[' && at[1] && strchr(":.=", at[1]))
+                        at += 1 + strcspn(at + 1, "]");
+        return at;
+}
+
+/* The same as next_part(), behind a regular expression. `has_brackets`: as sed reads it. */
+static const char *
+next_regex(const char *at, char delimiter, bool has_brackets)
+{
+        for (at++; *at && *at != delimiter; at++) {
+                if (*at == '\\' && at[1])
+                        at++;
+                else if (*at == '[' && has_brackets)
+                        at = skip_bracket(at);
+                if (!*at)
+                        break;
+        }
+        return *at ? at : NULL;
 }
 
 /* s/REGEX/COMMAND/e: at its end; *ret: it runs what it made. NULL: it is not complete. */
 static const char *
-skip_substitution(const char *at, bool *ret)
+skip_substitution(const char *at, bool has_brackets, bool *ret)
 {
-        const char *end = at[1] ? next_part(at + 1, at[1]) : NULL;
+        const char *end = at[1] ? next_regex(at + 1, at[1], has_brackets) : NULL;
         size_t flags;
 
         end = end ? next_part(end, at[1]) : NULL;
@@ -171,7 +197,7 @@ skip_substitution(const char *at, bool *ret)
 
 /* The command e, or a flag e. Commands with a text or a label end with their line. */
 static bool
-runs_in_sed(const char *script)
+runs_in_sed(const char *script, bool has_brackets)
 {
         bool runs = false;
 
@@ -179,11 +205,11 @@ runs_in_sed(const char *script)
                 if (*at == 'e')
                         return true;
                 if (*at == 's' || *at == 'y')
-                        at = skip_substitution(at, &runs);
+                        at = skip_substitution(at, has_brackets && *at == 's', &runs);
                 else if (*at == '/')
-                        at = next_part(at, '/');
+                        at = next_regex(at, '/', has_brackets);
                 else if (*at == '\\' && at[1])
-                        at = next_part(at + 1, at[1]);
+                        at = next_regex(at + 1, at[1], has_brackets);
                 else if (strchr("aicrRwW#:btT", *at))
                         at += strcspn(at, strchr(":btT", *at) ? ";}\n" : "\n");
                 if (runs)
@@ -194,10 +220,11 @@ runs_in_sed(const char *script)
         return false;
 }
 
+/* Not each sed knows brackets there, so both readings count. */
 static void
 read_script(struct reader *r, const char *script)
 {
-        if (script && runs_in_sed(script))
+        if (script && (runs_in_sed(script, true) || runs_in_sed(script, false)))
                 name_programs(r, script, false);
 }
 
@@ -215,12 +242,12 @@ read_sed(struct reader *r, const struct words *w)
                         first = first ? first : word;
                         continue;
                 }
-                letter = word[1] == '-' ? NULL : strchr(word, 'e');
-                if (strncmp(word, "--expression=", 13) == 0)
-                        read_script(r, word + 13);
-                else if (letter && letter[1])
+                /* the long option may be cut short */
+                letter = word[1] == '-' ? strncmp(word, "--e", 3) == 0 ? strchr(word, '=') : NULL
+                                        : strchr(word, 'e');
+                if (letter && letter[1])
                         read_script(r, letter + 1);
-                else if ((letter || strcmp(word, "--expression") == 0) && i + 1 < w->count)
+                else if ((letter || strncmp(word, "--e", 3) == 0) && i + 1 < w->count)
                         read_script(r, w->items[++i]);
                 else if (!letter)
                         continue;

@@ -366,7 +366,8 @@ read_shell(struct reader *r, const struct carrier *c, const struct words *w)
         }
         reader_program(r, c->name, w, has_text);
         if (!has_text) {
-                doubt_word(r, SHELL_SCRIPT, i < w->count ? w->items[i] : w->items[0]);
+                /* its input has the shell's name, whatever link was called */
+                doubt_word(r, SHELL_SCRIPT, i < w->count ? w->items[i] : c->name);
                 return;
         }
         if (i >= w->count || !w->items[i]) {

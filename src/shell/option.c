@@ -12,7 +12,7 @@
 
 #include "shell/reader.h"
 
-enum { PREFIX_LEAST = 6 /* letters of a long option that is cut short */ };
+enum { PREFIX_LEAST = 3 /* of a long option that is cut short: "--x" */ };
 
 enum value_form {
         FORM_TEXT,   /* a command */
@@ -59,6 +59,7 @@ static const struct command_option {
         { "dpkg", NULL, "--pre-invoke", "", FORM_TEXT },
         { "dpkg", NULL, "--post-invoke", "", FORM_TEXT },
         { "make", NULL, "--eval", "", FORM_DOUBT },
+        { "make", NULL, "-E", "CfIjloOW", FORM_DOUBT },
         { "vim", NULL, "-c", "", FORM_DOUBT },
         { "vim", NULL, "--cmd", "", FORM_DOUBT },
         { "vi", NULL, "-c", "", FORM_DOUBT },
@@ -69,10 +70,13 @@ static const struct command_option {
         { "nvim", NULL, "--cmd", "", FORM_DOUBT },
         { "emacs", NULL, "--eval", "", FORM_DOUBT },
         { "git", NULL, "-c", "", FORM_CONFIG },
+        { "git", NULL, "--config-env", "", FORM_DOUBT },
         { "git", NULL, "--exec-path", "", FORM_DOUBT },
         { "git", NULL, "--upload-pack", "", FORM_TEXT },
         { "git", NULL, "--receive-pack", "", FORM_TEXT },
         { "git", "clone", "-u", "obcj", FORM_TEXT },
+        { "git", "clone", "--config", "", FORM_CONFIG },
+        { "git", "ls-remote", "--exec", "", FORM_TEXT },
         { "git", "push", "--exec", "", FORM_TEXT },
         { "git", "archive", "--exec", "", FORM_TEXT },
         { "git", "rebase", "--exec", "", FORM_TEXT },
@@ -89,6 +93,10 @@ static const struct command_option {
         { "git", "filter-branch", "--commit-filter", "", FORM_TEXT },
         { "git", "filter-branch", "--tag-name-filter", "", FORM_TEXT },
         { "git", "filter-branch", "--setup", "", FORM_TEXT },
+        { "git", "send-email", "--cc-cmd", "", FORM_TEXT },
+        { "git", "send-email", "--header-cmd", "", FORM_TEXT },
+        { "git", "send-email", "--sendmail-cmd", "", FORM_TEXT },
+        { "git", "send-email", "--to-cmd", "", FORM_TEXT },
 };
 
 /* Settings of git that hold a command: the begin and the end of the key. */
@@ -99,6 +107,7 @@ static const struct {
         { "alias.", "", FORM_BANG },
         { "browser.", ".cmd", FORM_TEXT },
         { "browser.", ".path", FORM_TEXT },
+        { "core.", ".alternaterefscommand", FORM_TEXT },
         { "core.", ".askpass", FORM_TEXT },
         { "core.", ".editor", FORM_TEXT },
         { "core.", ".fsmonitor", FORM_TEXT },
@@ -115,7 +124,11 @@ static const struct {
         { "filter.", ".clean", FORM_TEXT },
         { "filter.", ".process", FORM_TEXT },
         { "filter.", ".smudge", FORM_TEXT },
+        { "gc.", ".recentobjectshook", FORM_TEXT },
+        { "gpg.", ".defaultkeycommand", FORM_TEXT },
         { "gpg.", ".program", FORM_TEXT },
+        { "guitool.", ".cmd", FORM_TEXT },
+        { "imap.", ".tunnel", FORM_TEXT },
         { "include.", ".path", FORM_DOUBT },
         { "includeif.", ".path", FORM_DOUBT },
         { "init.", ".templatedir", FORM_DOUBT },
@@ -129,7 +142,11 @@ static const struct {
         { "protocol.ext", ".allow", FORM_DOUBT },
         { "remote.", ".receivepack", FORM_TEXT },
         { "remote.", ".uploadpack", FORM_TEXT },
+        { "sendemail.", "cmd", FORM_TEXT },
+        { "sendemail.", "smtpserver", FORM_BANG },
         { "sequence.", ".editor", FORM_TEXT },
+        { "submodule.", ".update", FORM_BANG },
+        { "tar.", ".command", FORM_TEXT },
         { "trailer.", ".cmd", FORM_TEXT },
         { "trailer.", ".command", FORM_TEXT },
         { "uploadpack.", ".packobjectshook", FORM_TEXT },
@@ -355,6 +372,17 @@ is_setting(const char *key, size_t len, const char *begin, const char *end)
                strncasecmp(key + len - end_len, end, end_len) == 0;
 }
 
+/* "ProxyCommand=none", "PermitLocalCommand no". */
+static bool
+runs_nothing(const char *value)
+{
+        const char *rest = value + strcspn(value, "= \t");
+
+        rest += strspn(rest, "= \t");
+        return strcasecmp(rest, "none") == 0 ||
+               (strncasecmp(value, "permit", 6) == 0 && strcasecmp(rest, "no") == 0);
+}
+
 static void read_value(struct reader *r, enum value_form form, const char *value);
 
 static void
@@ -400,7 +428,7 @@ read_value(struct reader *r, enum value_form form, const char *value)
                         read_setting(r, value, (size_t)(equals - value), equals + 1);
                 break;
         case FORM_SSH:
-                if (has_word(value, "command") && !has_word(value, "none"))
+                if (has_word(value, "command") && !runs_nothing(value))
                         doubt(r, SHELL_RUNS_OTHERS, value);
                 break;
         case FORM_DOUBT:
@@ -413,13 +441,15 @@ read_value(struct reader *r, enum value_form form, const char *value)
 
 enum { NOT_IT, IN_WORD, IN_NEXT };
 
+/* The rows of git for all its commands are not cut short: a command has options of its own. */
 static int
 match_long(const struct command_option *o, const char *word, const char **ret)
 {
         size_t len = strcspn(word, "=");
+        bool is_exact = o->form == FORM_DOUBT && strcmp(o->program, "git") == 0;
 
-        if (strncmp(o->option, word, len) != 0 ||
-            ((len < PREFIX_LEAST || o->form == FORM_DOUBT) && o->option[len] != '\0'))
+        if (strncmp(o->option, word, len) != 0 || strcmp(word, "--strip") == 0 || /* of install */
+            ((len < PREFIX_LEAST || is_exact) && o->option[len] != '\0'))
                 return NOT_IT;
         *ret = word[len] == '=' ? word + len + 1 : NULL;
         return *ret ? IN_WORD : IN_NEXT;
@@ -470,9 +500,9 @@ try_option(struct reader *r, const struct command_option *o, const struct words 
 static size_t
 find_verb(const struct words *w)
 {
-        static const char *const valued[] = { "-C",          "-c",          "--git-dir",
-                                              "--work-tree", "--namespace", "--super-prefix",
-                                              "--config-env" };
+        static const char *const valued[] = { "-C",           "-c",           "--git-dir",
+                                              "--work-tree",  "--namespace",  "--super-prefix",
+                                              "--config-env", "--attr-source" };
 
         for (size_t i = 1; i < w->count && w->items[i]; i++) {
                 size_t k = 0;
@@ -531,8 +561,7 @@ has_old_cluster(const struct words *w)
 {
         const char *word = w->count > 1 ? w->items[1] : NULL;
 
-        return word && word[0] != '-' && word[strspn(word, "AcdrtuxfIFvzjJapkmhlbCTXg")] == '\0' &&
-               strpbrk(word, "IF");
+        return word && word[0] != '-' && strpbrk(word, "IF");
 }
 
 /* The shell that runs the recipes of a makefile; another program would be run in its place. */
@@ -548,13 +577,50 @@ read_shell_name(struct reader *r, const char *value)
                 read_text(r, value);
 }
 
+/* SHELL=, SHELL:= and the like; NAME!=COMMAND and $(shell COMMAND) run it. */
+static void
+read_variable(struct reader *r, const char *word)
+{
+        const char *value = strncmp(word, "SHELL", 5) == 0 ? word + 5 : "";
+
+        value += strspn(value, " \t:?");
+        if (word[0] != '-' &&
+            (strstr(word, "!=") || strstr(word, "$(shell") || strstr(word, "${shell")))
+                doubt(r, SHELL_RUNS_OTHERS, word);
+        else if (*value == '=')
+                read_shell_name(r, value + 1 + strspn(value + 1, " \t"));
+}
+
+/* EXEC:COMMAND, also as the second half of an address. */
+static void
+read_address(struct reader *r, const char *word)
+{
+        static const char *const kinds[] = { "EXEC:", "SYSTEM:", "SHELL:" };
+
+        for (const char *at = word, *next; at; at = next ? next + 2 : NULL) {
+                next = strstr(at, "!!");
+                for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+                        if (strncasecmp(at, kinds[i], strlen(kinds[i])) == 0)
+                                read_text(r, at + strlen(kinds[i]));
+        }
+}
+
+/* +12 and +/text are places in the file. */
+static bool
+is_editing(const char *program, const char *word)
+{
+        static const char *const editors[] = { "vim", "vi", "view", "ex", "nvim" };
+
+        for (size_t i = 0; i < sizeof editors / sizeof *editors; i++)
+                if (strcmp(editors[i], program) == 0)
+                        return word[0] == '+' && word[1] && word[1] != '/' &&
+                               word[1 + strspn(word + 1, "0123456789")];
+        return false;
+}
+
 static void
 read_others(struct reader *r, const char *program, const struct words *w)
 {
-        bool is_editor = strcmp(program, "vim") == 0 || strcmp(program, "vi") == 0 ||
-                         strcmp(program, "view") == 0 || strcmp(program, "ex") == 0 ||
-                         strcmp(program, "nvim") == 0;
-
         if (strcmp(program, "tar") == 0 && has_old_cluster(w))
                 doubt(r, SHELL_RUNS_OTHERS, w->items[1]);
         for (size_t i = 1; i < w->count; i++) {
@@ -562,15 +628,11 @@ read_others(struct reader *r, const char *program, const struct words *w)
 
                 if (!word)
                         continue;
-                if (strcmp(program, "make") == 0 && strncmp(word, "SHELL=", 6) == 0)
-                        read_shell_name(r, word + 6);
-                if (strcmp(program, "socat") == 0 && strncasecmp(word, "EXEC:", 5) == 0)
-                        read_text(r, word + 5);
-                if (strcmp(program, "socat") == 0 && strncasecmp(word, "SYSTEM:", 7) == 0)
-                        read_text(r, word + 7);
-                /* +12 and +/text are places in the file */
-                if (is_editor && word[0] == '+' && word[1] && word[1] != '/' &&
-                    word[1 + strspn(word + 1, "0123456789")])
+                if (strcmp(program, "make") == 0)
+                        read_variable(r, word);
+                if (strcmp(program, "socat") == 0)
+                        read_address(r, word);
+                if (is_editing(program, word))
                         doubt(r, SHELL_RUNS_OTHERS, word);
         }
 }
