@@ -100,8 +100,10 @@ judging_gate(struct call *c, struct error *e)
         if (c->is_tool_judged || !tool_is_own(of.tool) || strcmp(of.tool, TOOL_SHELL) == 0)
                 return CALL_DONE;
         s = registry_of_call(c, &ignored);
-        if (!s || sandbox_judge(s, &ignored) < 0)
+        if (!s)
                 return CALL_DONE; /* the operation reports it */
+        if (sandbox_judge(s, e) < 0) /* without memory the operation could still succeed */
+                return e->code == ERROR_NO_MEMORY ? CALL_FAILED : CALL_DONE;
         if (judging_is_done(c))
                 return take_verdict(c, s, e);
         own = s->prepared->spec->carrel.commands;
