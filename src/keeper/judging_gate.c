@@ -101,7 +101,7 @@ judging_gate(struct call *c, struct error *e)
                 return CALL_DONE;
         s = registry_of_call(c, &ignored);
         if (!s)
-                return CALL_DONE; /* the operation reports it */
+                return CALL_DONE;    /* the operation reports it */
         if (sandbox_judge(s, e) < 0) /* without memory the operation could still succeed */
                 return e->code == ERROR_NO_MEMORY ? CALL_FAILED : CALL_DONE;
         if (judging_is_done(c))
