@@ -1,5 +1,6 @@
 /*
- * bridge/process/commands_test.c - input of commands: what is read, and when it is not watched.
+ * bridge/process/commands_test.c - input of commands: what is read, and when it is not watched; and
+ * commands of a paused sandbox.
  */
 #include "bridge/process/relay.h"
 
@@ -13,10 +14,13 @@
 
 enum { PART = 64 * 1024, REST = 10, ROUNDS = 64 };
 
+static uint16_t told; /* the last message to the box */
+
 void
 relay_say_box(struct relay *r, uint16_t kind, const void *body, size_t len)
 {
-        (void)r, (void)kind, (void)body, (void)len;
+        (void)r, (void)body, (void)len;
+        told = kind;
 }
 
 static void
@@ -39,30 +43,17 @@ struct rig {
         int unused[1 + RELAY_STREAMS];
 };
 
-/* A relay with a sandbox, and one command in it. */
+/* An order of the box. */
 static void
-begin(struct rig *g, const char *word, uint32_t flags)
+order(struct rig *g, const char *word, uint32_t flags)
 {
-        static const struct provider_news news = { heard, broke };
         struct {
                 struct wire_exec head;
                 char strings[16];
-        } order = { .head = { .exec = 1, .flags = flags, .argc = 1 } };
+        } ask = { .head = { .exec = 1, .flags = flags, .argc = 1 } };
         struct wire_message m = { .fd_count = 1 + RELAY_STREAMS };
-        struct provider_process process = { 0 };
-        struct error e;
         int pair[2];
 
-        *g = (struct rig){ .relay = { .state = RELAY_READY } };
-        assert_int_equal(loop_new(&g->relay.loop), 0);
-        assert_int_equal(pipe2(pair, O_CLOEXEC | O_NONBLOCK), 0);
-        process.to = pair[1];
-        g->messages = pair[0];
-        assert_int_equal(pipe2(pair, O_CLOEXEC | O_NONBLOCK), 0);
-        process.from = pair[0];
-        g->unused[0] = pair[1];
-        assert_int_equal(provider_open(&g->relay.provider, g->relay.loop, &news, &process, &e), 0);
-        g->relay.provider.session.abilities = 1u << BRIDGE_CAN_STDIN | 1u << BRIDGE_CAN_FILES;
         assert_int_equal(pipe2(pair, O_CLOEXEC | O_NONBLOCK), 0);
         m.fds[0] = pair[0];
         g->input = pair[1];
@@ -71,11 +62,33 @@ begin(struct rig *g, const char *word, uint32_t flags)
                 g->unused[1 + i] = pair[0];
                 m.fds[1 + i] = pair[1];
         }
-        memcpy(order.strings, word, strlen(word));
-        order.strings[strlen(word) + 1] = '/';
-        order.head.strings_len = (uint32_t)strlen(word) + 3;
-        task_new(&g->relay, &order, sizeof order.head + order.head.strings_len, &m);
-        assert_non_null(g->relay.tasks);
+        memcpy(ask.strings, word, strlen(word));
+        ask.strings[strlen(word) + 1] = '/';
+        ask.head.strings_len = (uint32_t)strlen(word) + 3;
+        task_new(&g->relay, &ask, sizeof ask.head + ask.head.strings_len, &m);
+}
+
+/* A relay with a sandbox. */
+static void
+begin(struct rig *g)
+{
+        static const struct provider_news news = { heard, broke };
+        struct provider_process process = { 0 };
+        struct error e;
+        int pair[2];
+
+        *g = (struct rig){ .relay = { .state = RELAY_READY, .patience.due_ms = LOOP_NEVER },
+                           .unused = { -1, -1, -1 } };
+        assert_int_equal(loop_new(&g->relay.loop), 0);
+        assert_int_equal(pipe2(pair, O_CLOEXEC | O_NONBLOCK), 0);
+        process.to = pair[1];
+        g->messages = pair[0];
+        assert_int_equal(pipe2(pair, O_CLOEXEC | O_NONBLOCK), 0);
+        process.from = pair[0];
+        g->unused[0] = pair[1];
+        assert_int_equal(provider_open(&g->relay.provider, g->relay.loop, &news, &process, &e), 0);
+        g->relay.provider.session.abilities =
+                1u << BRIDGE_CAN_STDIN | 1u << BRIDGE_CAN_FILES | 1u << BRIDGE_CAN_PAUSE;
 }
 
 static void
@@ -133,7 +146,8 @@ input_without_credit(void **state)
         struct rig g;
 
         (void)state;
-        begin(&g, "cat", 0);
+        begin(&g);
+        order(&g, "cat", 0);
         request = bridge_session_find(&g.relay.provider.session, g.relay.tasks->id);
         assert_non_null(request);
         fill(&g);
@@ -154,11 +168,61 @@ file_without_answer(void **state)
         struct rig g;
 
         (void)state;
-        begin(&g, "write", WIRE_EXEC_BUILTIN);
+        begin(&g);
+        order(&g, "write", WIRE_EXEC_BUILTIN);
         assert_int_equal(write(g.input, &head, sizeof head), sizeof head);
         assert_int_equal(write(g.input, "a", 1), 1);
         fill(&g);
         assert_int_equal(loop_poll(g.relay.loop), 0);
+        finish(&g);
+}
+
+/* The program answers a request for a pause, or the end of one. */
+static void
+hear_reply(struct rig *g)
+{
+        struct bridge_message m = { .kind = BRIDGE_REPLY, .id = g->relay.pause.asked };
+        struct error e;
+        unsigned is_end;
+
+        assert_int_equal(bridge_session_take(&g->relay.provider.session, &m, &is_end, &e), 0);
+        assert_int_equal(pause_heard(&g->relay, &m, is_end), 1);
+}
+
+/* Each request of a pause has its time, and an answer ends it. */
+static void
+pause_has_a_time(void **state)
+{
+        struct rig g;
+
+        (void)state;
+        begin(&g);
+        g.relay.provider.session.has_greeted = 1;
+        for (unsigned is_wanted = 2; is_wanted-- > 0;) {
+                pause_want(&g.relay, is_wanted);
+                assert_true(g.relay.patience.due_ms < LOOP_NEVER);
+                hear_reply(&g);
+                assert_int_equal(g.relay.patience.index, 0);
+                assert_int_equal(g.relay.pause.is_paused, is_wanted);
+        }
+        finish(&g);
+}
+
+/* The program has as many requests as it may: a command does not wait for what is not sent. */
+static void
+paused_without_a_request(void **state)
+{
+        struct rig g;
+
+        (void)state;
+        begin(&g);
+        g.relay.pause.is_paused = 1;
+        while (bridge_session_open(&g.relay.provider.session, 1) != 0)
+                continue;
+        order(&g, "cat", 0);
+        assert_null(g.relay.tasks);
+        assert_int_equal(told, WIRE_EXEC_FAILED);
+        (void)close(g.input);
         finish(&g);
 }
 
@@ -168,6 +232,8 @@ main(void)
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(input_without_credit),
                 cmocka_unit_test(file_without_answer),
+                cmocka_unit_test(pause_has_a_time),
+                cmocka_unit_test(paused_without_a_request),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);
