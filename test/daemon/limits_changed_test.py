@@ -165,6 +165,7 @@ def box_process(box):
 def lost(box):
     """The daemon is killed after its box was asked for a change, and before the change is stored."""
     before, pid = box.settings(), box_process(box)
+    keeper = next(one for name, one in box.d.children().items() if "keeper" in name)
     os.kill(pid, signal.SIGSTOP)
     until("its box stands still", lambda: state_of(pid) in "T")
 
@@ -179,6 +180,7 @@ def lost(box):
         box.d.must("GET", "/v1/sandboxes")
     box.d.stop(signal.SIGKILL)
     t.join()
+    until("its keeper is gone", lambda: state_of(keeper) in "ZX")
     os.kill(pid, signal.SIGCONT)
     box.d.start()
     until(f"{box.kind}: a change that no daemon stored is taken back", lambda: box.settings() == before)
