@@ -327,6 +327,8 @@ hear_limited(void *of, const struct wire_limited *answer)
         struct box *b = of;
         struct wire_limited told = *answer;
 
+        if (told.sys != 0 && told.number == b->changed.number)
+                b->changed.number = 0;
         told.cpu_ns = b->engine->calls->usage(b->engine, ENGINE_CPU_NS);
         keeper_say_all(b, WIRE_BOX_LIMITED, &told, sizeof told);
 }

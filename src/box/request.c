@@ -294,9 +294,22 @@ request_connected(struct box *b, const struct wire_connected *answer, int take_s
         c->keeper = NULL;
 }
 
+/* Its keeper was lost, or another one asks: no manifest has these numbers. */
+static void
+undo_limit(struct box *b)
+{
+        const struct wire_limit undo = { .number = b->changed.number, .what = WIRE_LIMIT_UNDO };
+
+        if (undo.number != 0 && b->state == BOX_RUNNING)
+                (void)b->engine->calls->limit(b->engine, &undo, sizeof undo);
+        b->changed.number = 0;
+}
+
 void
 request_drop(struct keeper *k)
 {
+        if (k->box->changed.keeper == k->number)
+                undo_limit(k->box);
         for (size_t i = 0; i < CONNECTS_MAX; i++)
                 if (k->box->connects[i].keeper == k)
                         k->box->connects[i].keeper = NULL;
@@ -393,10 +406,21 @@ serve_limit(struct keeper *k, struct wire_message *m)
         struct wire_limited no = { .memory_bytes = UINT64_MAX,
                                    .tasks = UINT64_MAX,
                                    .cpu_ns = UINT64_MAX };
-        int result =
-                b->state == BOX_RUNNING ? b->engine->calls->limit(b->engine, body, m->len) : -ESRCH;
+        int result;
 
         memcpy(&ask, body, sizeof ask);
+        if (ask.what == WIRE_LIMIT_SET)
+                undo_limit(b);
+        if (ask.what != WIRE_LIMIT_ASK && b->changed.number == ask.number)
+                b->changed.number = 0;
+        if (ask.what == WIRE_LIMIT_KEEP)
+                return;
+        result =
+                b->state == BOX_RUNNING ? b->engine->calls->limit(b->engine, body, m->len) : -ESRCH;
+        if (result == 0 && ask.what == WIRE_LIMIT_SET) {
+                b->changed.keeper = k->number;
+                b->changed.number = ask.number;
+        }
         no.number = ask.number;
         no.sys = -result;
         if (result < 0)

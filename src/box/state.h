@@ -115,7 +115,10 @@ struct box {
         uint64_t oom_seen; /* kills that are assigned to an exec, or cannot be */
         struct connect connects[CONNECTS_MAX];
         uint32_t last_connect;
-        struct found found; /* what commands left behind */
+        struct found found;              /* what commands left behind */
+        struct {                         /* a change of limits that its keeper has not stored */
+                uint64_t keeper, number; /* 0: there is none */
+        } changed;
         struct box_meter meter;
         struct one one;
         struct wall_state wall; /* used only if there is a wall */

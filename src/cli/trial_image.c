@@ -1,15 +1,19 @@
 /*
  * cli/trial_image.c - an image of one program, to try sandboxes that need an image.
  *
- * Room: cli (joining). Touches: one directory below $TMPDIR; processes.
+ * Room: cli (joining). Touches: directories below $TMPDIR with its own prefix; processes.
+ * Theory: a flock(2) lock ends with its holder. So a directory of this user without a lock is one
+ * that a killed doctor left, and the next one removes it.
  */
 #include "cli/trial_image.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/sendfile.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -21,6 +25,8 @@
 enum { PATH_ROOM = TRIAL_IMAGE_ROOM + 64, NOT_MADE = 125 };
 
 #define ROOT "root"
+#define PREFIX "carrel-doctor-"
+#define ANY "XXXXXX"
 
 static int
 copy_itself(const char *to)
@@ -38,19 +44,66 @@ copy_itself(const char *to)
         return 0;
 }
 
-static int
-make_root(struct trial_image *t)
+/* Of this user alone, and not in use: the lock is the caller's then. */
+static bool
+is_left(int place)
 {
-        const char *top = getenv("TMPDIR");
-        static const char *const parts[] = { ROOT, ROOT "/bin" };
-        char path[PATH_ROOM];
-        int len = snprintf(t->state, sizeof t->state, "%s/carrel-doctor-XXXXXX",
-                           top && top[0] == '/' ? top : "/tmp");
+        struct stat st;
+
+        return fstat(place, &st) == 0 && st.st_uid == geteuid() &&
+               flock(place, LOCK_EX | LOCK_NB) == 0;
+}
+
+static void
+remove_left(const char *top)
+{
+        DIR *list = opendir(top);
+        const struct dirent *entry;
+
+        while (list && (entry = readdir(list)) != NULL) {
+                scoped_fd int place = -1;
+
+                if (strncmp(entry->d_name, PREFIX, sizeof PREFIX - 1) != 0 ||
+                    strlen(entry->d_name) != sizeof PREFIX ANY - 1)
+                        continue;
+                place = openat(dirfd(list), entry->d_name,
+                               O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+                if (place >= 0 && is_left(place))
+                        (void)erase_all(dirfd(list), entry->d_name);
+        }
+        if (list)
+                (void)closedir(list);
+}
+
+/* Its lock is this process's, and that of the children which it leaves behind. */
+static bool
+make_place(struct trial_image *t, const char *top)
+{
+        int len = snprintf(t->state, sizeof t->state, "%s/" PREFIX ANY, top);
+        struct stat st;
 
         if (len < 0 || (size_t)len >= sizeof t->state || !mkdtemp(t->state)) {
                 t->state[0] = '\0';
-                return -1;
+                return false;
         }
+        t->place = open(t->state, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+        if (t->place >= 0 && flock(t->place, LOCK_EX) == 0 && fstat(t->place, &st) == 0 &&
+            st.st_nlink > 0)
+                return true;
+        errno = errno != 0 ? errno : ENOENT; /* another doctor took it for one that was left */
+        return false;
+}
+
+static int
+make_root(struct trial_image *t)
+{
+        const char *given = getenv("TMPDIR"), *top = given && given[0] == '/' ? given : "/tmp";
+        static const char *const parts[] = { ROOT, ROOT "/bin" };
+        char path[PATH_ROOM];
+
+        remove_left(top);
+        if (!make_place(t, top))
+                return -1;
         for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
                 (void)snprintf(path, sizeof path, "%s/%s", t->state, parts[i]);
                 if (mkdir(path, 0755) < 0)
@@ -105,5 +158,7 @@ trial_image_remove(struct trial_image *t)
         top = open(t->state[0] ? t->state : "/", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
         if (top >= 0)
                 (void)erase_all(top, name + 1);
+        if (t->place > 0)
+                (void)close(t->place);
         t->state[0] = '\0';
 }

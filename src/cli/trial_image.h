@@ -2,7 +2,7 @@
  * cli/trial_image.h - an image of one program, to try sandboxes that need an image.
  *
  * The program is this `carrel`. The image is in a state directory of its own below $TMPDIR (/tmp),
- * which is removed with everything in it.
+ * which is removed with everything in it. So is what a killed doctor left there.
  */
 #ifndef CARREL_CLI_TRIAL_IMAGE_H
 #define CARREL_CLI_TRIAL_IMAGE_H
@@ -18,6 +18,7 @@ enum { TRIAL_IMAGE_ROOM = 256, TRIAL_IMAGE_WORDS = 1024 };
 struct trial_image {                  /* zeroed before */
         char state[TRIAL_IMAGE_ROOM]; /* "": nothing was made */
         char said[TRIAL_IMAGE_WORDS]; /* of what failed: carrel's own error */
+        int place;                    /* of `state`, with a lock; owned */
         int status;                   /* of trial_child_run() */
         bool is_tried, is_made, has_disk;
 };

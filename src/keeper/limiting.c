@@ -524,7 +524,8 @@ record_refusal(const struct sandbox *s, const struct error *why)
 static void
 settle(struct sandbox *s, struct limiting *change, const struct wire_limited *told)
 {
-        struct wire_limit undo = { .number = change->number, .what = WIRE_LIMIT_UNDO };
+        struct wire_limit undo = { .number = change->number, .what = WIRE_LIMIT_UNDO },
+                          keep = { .number = change->number, .what = WIRE_LIMIT_KEEP };
         struct error ignored;
         uint64_t number;
 
@@ -534,6 +535,7 @@ settle(struct sandbox *s, struct limiting *change, const struct wire_limited *to
         } else if (store(s, &change->wanted, &change->why) < 0) {
                 (void)ask_box(s, undo, NULL, 0, &number, &ignored);
         } else {
+                (void)ask_box(s, keep, NULL, 0, &number, &ignored);
                 change->why.code = ERROR_NONE;
                 return;
         }

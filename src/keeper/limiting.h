@@ -6,7 +6,7 @@
  *                                             +-- refused, or the box is lost: nothing stored
  *
  * One change at a time for each box; other calls wait for their turn. A caller that leaves does not
- * stop a change.
+ * stop a change. If this keeper is lost before it has stored one, the box takes it back.
  */
 #ifndef CARREL_KEEPER_LIMITING_H
 #define CARREL_KEEPER_LIMITING_H

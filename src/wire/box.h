@@ -302,7 +302,7 @@ struct wire_box_shown {
 /*
  * WIRE_BOX_LIMIT, protocol 14, keeper to box: struct wire_limit (wire/message.h), then the packed
  * steps. Answered by WIRE_BOX_LIMITED, to every keeper: a later one ignores a number that is not
- * its own.
+ * its own. A change that its keeper neither keeps nor undoes before it is gone is undone.
  */
 
 /*

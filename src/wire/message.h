@@ -242,7 +242,8 @@ struct wire_box_ended {
 enum wire_limit_what {
         WIRE_LIMIT_ASK, /* what is used? */
         WIRE_LIMIT_SET,
-        WIRE_LIMIT_UNDO /* takes the last change back: its number is `number` */
+        WIRE_LIMIT_UNDO, /* takes the last change back: its number is `number` */
+        WIRE_LIMIT_KEEP  /* of the box alone, not answered: the keeper has stored that change */
 };
 enum { WIRE_LIMIT_MAX = 8192 /* bytes of the whole body */ };
 struct wire_limit {

@@ -3,6 +3,7 @@
 
 That a virtual machine boots is seen in microvm_test.
 """
+import fcntl
 import json
 import os
 import shutil
@@ -37,7 +38,16 @@ def doctor(*words, **env):
 
 
 def kinds(top):
+    left, used, link = (os.path.join(top, "carrel-doctor-" + word) for word in ("killed", "in-use", "a-link"))
+    os.makedirs(left + "/root/bin")
+    os.mkdir(used)
+    os.mkdir(top + "/another")
+    os.symlink("another", link)
+    holder = os.open(used, os.O_RDONLY)
+    fcntl.flock(holder, fcntl.LOCK_EX)
     told = doctor("--json", TMPDIR=top)
+    kept = {os.path.join(top, name) for name in os.listdir(top)}
+    os.close(holder)
     made = {p["id"]: p for p in told["providers"]}
     whole = {m["provider"]: m for m in told["mechanisms"] if m["name"] == "whole_sandbox"}
     for kind, program in (("local", None), ("container", None), ("node-permission", "node"), ("oci", "runc")):
@@ -48,7 +58,8 @@ def kinds(top):
               "with a command in it" in whole[kind]["detail"], made[kind], whole[kind])
     check("a virtual machine is not", not made["microvm"]["tried"] and whole["microvm"]["state"] == "idle" and "not tried" in whole["microvm"]["detail"], made["microvm"], whole["microvm"])
     check("every tier has an answer, and the one without a provider is refused", list(told["tier"])[:4] == ["T1", "T2", "T3", "T4"] and told["tier"]["T4"] is False, told["tier"])
-    check("nothing is left of the image that was made for it", os.listdir(top) == [], os.listdir(top))
+    if made["container"]["tried"]:
+        check("nothing is left of the image that was made for it, and of those of killed ones; one in use and a link stay", kept == {used, link, top + "/another"}, kept)
     told = doctor("--json", TMPDIR=os.path.join(top, "missing"))
     made = {p["id"]: p for p in told["providers"]}
     whole = {m["provider"]: m for m in told["mechanisms"] if m["name"] == "whole_sandbox"}

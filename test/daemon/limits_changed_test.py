@@ -10,9 +10,11 @@ the group's file. What cannot change is refused by name, and then nothing change
 Without control groups (an ordinary user without delegation) a limit of memory is taken and named as
 not enforced, as at create. test/vm runs it on a machine with cgroup v2 alone.
 """
+import contextlib
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -21,7 +23,8 @@ import threading
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "rig"))
 import audit_chain
 from box_rig import CARREL, PATIENCE, check, end, report, side_by_side, until
-from daemon_rig import Daemon, groups_of
+from box_wire import Keeper
+from daemon_rig import Daemon, groups_of, state_of
 from kinds_rig import KINDS, host_file, make_image, why_not
 
 CAP_MB = 1024
@@ -145,12 +148,48 @@ def lasts(box):
     box.tell("and the next one changes them", told.status == 200 and box.quota() == "60000", told, box.files())
 
 
-def recorded(box):
-    def entries():
-        return [e for e in audit_chain.entries(os.path.join(box.d.state, "audit", "uid:%d" % os.getuid())) if e["action"].startswith("limits.")]
+def log_of(box):
+    return [e for e in audit_chain.entries(os.path.join(box.d.state, "audit", "uid:%d" % os.getuid())) if e["action"].startswith("limits.")]
 
-    until("each change has its outcome in the log", lambda: len(entries()) % 2 == 0)
-    log = entries()
+
+def box_process(box):
+    """As its box says itself."""
+    s = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    s.connect(os.path.join(box.d.state, "boxes", box.id, "sock"))
+    keeper = Keeper(s)
+    keeper.until(lambda: keeper.hello)
+    keeper.close()
+    return keeper.hello["pid"]
+
+
+def lost(box):
+    """The daemon is killed after its box was asked for a change, and before the change is stored."""
+    before, pid = box.settings(), box_process(box)
+    keeper = next(one for name, one in box.d.children().items() if "keeper" in name)
+    os.kill(pid, signal.SIGSTOP)
+    until("its box stands still", lambda: state_of(pid) in "T")
+
+    def ask():
+        with contextlib.suppress(OSError):  # the daemon ends
+            box.set(memory_mb=200, pids=70)
+
+    t = threading.Thread(target=ask)
+    t.start()
+    until("the change is recorded", lambda: log_of(box)[-1:] and log_of(box)[-1].get("input") == {"limits": {"memory_mb": 200, "pids": 70}})
+    for _ in range(20):  # and then its box is asked
+        box.d.must("GET", "/v1/sandboxes")
+    box.d.stop(signal.SIGKILL)
+    t.join()
+    until("its keeper is gone", lambda: state_of(keeper) in "ZX")
+    os.kill(pid, signal.SIGCONT)
+    box.d.start()
+    until(f"{box.kind}: a change that no daemon stored is taken back", lambda: box.settings() == before)
+    box.tell("a change that no daemon stored is taken back", box.settings() == before, before, box.settings())
+
+
+def recorded(box):
+    until("each change has its outcome in the log", lambda: len(log_of(box)) % 2 == 0)
+    log = log_of(box)
     actions = [e["action"] for e in log]
     box.tell("the audit log has each change before it was made, and then how it ended", len(log) > 6 and set(actions[0::2]) == {"limits.changing"} and
              set(actions[1::2]) == {"limits.changed", "limits.refused"}, actions)
@@ -199,7 +238,7 @@ def one_kind(top, kind):
             without_groups(box)
             later(box)
             return
-        for part in (memory, held, processes, processor, later, refused, lasts, command, recorded, alone):
+        for part in (memory, held, processes, processor, later, refused, lasts, command, recorded, lost, alone):
             if not sys.argv[2:] or part.__name__ in sys.argv[2:]:
                 part(box)
 

@@ -144,6 +144,12 @@ def refused(d):
     until("it wakes", lambda: d.call("POST", "/v1/sandboxes/%s/execs" % box, {"command": "true"}).status < 300)
     check("each command tries again", d.exec(box, "echo on")["stdout"] == "on\n")
     d.call("DELETE", "/v1/sandboxes/" + box)
+    box = create(d, "repeats")
+    d.exec(box, "true")
+    pause(d, box)
+    told = until("its sandbox ends", lambda: (got := d.call("GET", "/v1/sandboxes/" + box)).json.get("status") not in ("running", "paused") and got)
+    check("a program that answers a pause twice ends its sandbox", told.status >= 400 or told.json["status"] in ("stopping", "failed"), told)
+    d.call("DELETE", "/v1/sandboxes/" + box)
     box = create(d, "promises")
     answer = d.call("POST", "/v1/sandboxes/%s/execs" % box, {"command": "true"})
     check("a program that does not pause as the host file promises starts nothing", answer.status >= 400 and b"host file promises" in answer.body, answer)
@@ -167,7 +173,7 @@ with tempfile.TemporaryDirectory(prefix="carrel-abilities-") as top:
     host = os.path.join(top, "host.yaml")
     with open(host, "w", encoding="utf-8") as f:
         f.write("providers:\n  local: {isolated: true}\n" + row("ssh-box", place, "provider.py", "--ssh", place + "/bridge_ssh", "here") + row("stand-in", place, "bridge_stand_in.py") + row("no-create", place, "bridge_liar.py", "no-create") +
-                row("sleeps", place, "bridge_stand_in.py", "sleeps") + row("pauses", place, "bridge_stand_in.py", more=", pause: true") +
+                row("sleeps", place, "bridge_stand_in.py", "sleeps") + row("repeats", place, "bridge_stand_in.py", "repeats") + row("pauses", place, "bridge_stand_in.py", more=", pause: true") +
                 row("promises", place, "provider.py", "--ssh", place + "/bridge_ssh", "here", more=", pause: true"))
     with Daemon("--host", host) as daemon:
         terminal(daemon)

@@ -2,8 +2,8 @@
 """bridge_stand_in.py [MODE] - a provider's program with the abilities that the example over ssh does not have: a terminal, and pause.
 
 Everything else is the example's, beside it or in the tree. "Elsewhere" is where this program runs. MODE: `runs-on` says that it has paused and has
-not, `fixed` does not change the size of a terminal, `sleeps` refuses `resume` four times, `records FILE`
-notes every message. Not a test.
+not, `fixed` does not change the size of a terminal, `sleeps` refuses `resume` four times, `repeats` answers
+`pause` twice, `records FILE` notes every message. Not a test.
 """
 import base64
 import fcntl
@@ -124,7 +124,8 @@ def to_example():
                 say("error", id=m["id"], code="failed", message="it does not wake")
                 continue
             stop(signal.SIGSTOP if m["kind"] == "pause" else signal.SIGCONT)
-            say("reply", id=m["id"], result={})
+            for _ in range(2 if mode == "repeats" else 1):
+                say("reply", id=m["id"], result={})
         elif m["kind"] == "runCommand" and "terminal" in m:
             Terminal(m)
         elif m["id"] in terminals:

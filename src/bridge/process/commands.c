@@ -271,6 +271,23 @@ end_input(struct task *t)
                 say_about(t, "stdinEnd", NULL, 0);
 }
 
+static void input_ready(struct loop_watch *w, uint32_t events);
+
+/*
+ * A caller that has left is reported as long as its pipe is watched, also when nothing is asked
+ * for. So what may not be read yet is not watched.
+ */
+int
+task_watch_input(struct task *t, int is_wanted)
+{
+        if (!is_wanted)
+                loop_watch_remove(&t->input_watch);
+        else if (t->input >= 0 && t->input_watch.fd < 0)
+                return loop_watch_add(t->relay->loop, &t->input_watch, t->input, EPOLLIN,
+                                      input_ready);
+        return 0;
+}
+
 static void
 send_input(struct task *t, struct bridge_request *request)
 {
@@ -291,7 +308,7 @@ send_input(struct task *t, struct bridge_request *request)
                 request->input -= (uint64_t)got;
         }
         /* it is read again when the program has taken what it got */
-        (void)loop_watch_change(&t->input_watch, request->input > 0 ? (uint32_t)EPOLLIN : 0u);
+        (void)task_watch_input(t, request->input > 0);
 }
 
 static void
@@ -322,7 +339,7 @@ task_begin_input(struct task *t)
                 task_close_input(t);
                 return;
         }
-        result = loop_watch_add(t->relay->loop, &t->input_watch, t->input, EPOLLIN, input_ready);
+        result = task_watch_input(t, 1);
         while (result < 0 && t->input >= 0 && request && request->input > 0)
                 send_input(t, request);
 }
@@ -655,7 +672,7 @@ hear_command(struct task *t, const struct bridge_message *m)
         else if (m->kind == BRIDGE_ERROR)
                 hear_error(t, m);
         else if (request && request->input > 0 && t->input >= 0)
-                (void)loop_watch_change(&t->input_watch, EPOLLIN);
+                (void)task_watch_input(t, 1);
 }
 
 void

@@ -10,7 +10,6 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/epoll.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -202,10 +201,7 @@ files_input(struct task *t)
                 t->content.len += (size_t)got;
         t->has_input_ended = got <= 0;
         /* while a part is on its way, no more than one other is read */
-        (void)loop_watch_change(&t->input_watch,
-                                t->content.len < HELD_MAX && got > 0 ? (uint32_t)EPOLLIN : 0u);
-        if (t->has_input_ended)
-                loop_watch_remove(&t->input_watch);
+        (void)task_watch_input(t, t->content.len < HELD_MAX && got > 0);
         if (t->id == 0)
                 go_on(t);
 }
@@ -270,7 +266,7 @@ files_heard(struct task *t, const struct bridge_message *m)
                 directories_heard(t, m->result);
         } else {
                 if (!t->has_input_ended)
-                        (void)loop_watch_change(&t->input_watch, EPOLLIN);
+                        (void)task_watch_input(t, 1);
                 go_on(t);
         }
 }

@@ -7,13 +7,17 @@
  *                          '--error--> running                 '--error--> paused
  *
  * Theory: what the box wants may change while an answer is on its way, so one request is open at a
- * time, and the next follows from its answer. Commands wait until the sandbox runs again.
+ * time, and the next follows from its answer. Commands wait until the sandbox runs again, so a
+ * program that does not answer ends, and its sandbox with it.
  */
 #include <errno.h>
 #include <stddef.h>
+#include <unistd.h>
 
 #include "bridge/process/relay.h"
 #include "wire/box.h"
+
+enum { PATIENCE_MS = 180000, BROKEN = 1 };
 
 /* A pause that failed is not wanted any more. */
 static void
@@ -27,6 +31,14 @@ answer(struct relay *r, int sys)
                 relay_say_box(r, WIRE_BOX_FROZEN, &said, sizeof said);
 }
 
+/* Nobody knows whether the sandbox runs. */
+static void
+too_late(struct loop_timer *t)
+{
+        (void)t;
+        _exit(BROKEN);
+}
+
 static void
 ask(struct relay *r, unsigned asks_pause)
 {
@@ -37,8 +49,11 @@ ask(struct relay *r, unsigned asks_pause)
         p->asked = bridge_session_open(&r->provider.session, 0);
         if (p->asked == 0) {
                 answer(r, EAGAIN);
+                if (!asks_pause)
+                        task_fail_waiting(r, EAGAIN, NULL);
                 return;
         }
+        (void)loop_timer_set(r->loop, &r->patience, loop_now_ms() + PATIENCE_MS, too_late);
         json_init(&w, false);
         bridge_begin(&w, asks_pause ? "pause" : "resume", p->asked);
         json_member_text(&w, "sandbox", r->sandbox);
@@ -97,6 +112,7 @@ pause_heard(struct relay *r, const struct bridge_message *m, unsigned is_end)
         if (p->asked == 0 || m->id != p->asked || !is_end)
                 return 0;
         p->asked = 0;
+        loop_timer_remove(&r->patience);
         if (m->kind == BRIDGE_REPLY)
                 p->is_paused = p->asks_pause;
         if (m->kind == BRIDGE_REPLY) {

@@ -110,6 +110,8 @@ void task_say_started(struct task *t);
 void task_print(struct task *t, unsigned which, const void *bytes, size_t len);
 void task_end(struct task *t, int32_t code, int32_t status);
 void task_begin_input(struct task *t);
+/* Reads on, or not for now. 0 or -errno. */
+int task_watch_input(struct task *t, int is_wanted);
 void task_close_input(struct task *t);
 /* Its environment: the value of a variable, or NULL. */
 const char *task_variable(const struct task *t, const char *name);
