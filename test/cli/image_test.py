@@ -327,6 +327,11 @@ def mistakes(top):
         tell(f"image {' '.join(words)[:40]}: {code}, with a next step", code in got.stderr and part in got.stderr and got.returncode in (125, 126), got.stderr)
 
 
+    bench.json("import", bench.file("root.tar", BASE), "x")
+    got = bench.carrel("machine", "x", "--host", bench.file("host.yaml", b"providers: {local: {isolated: true}}\n"))
+    tell("image machine names its own manifest", got.returncode == 125 and "the sandbox of the machine:" in got.stderr and "/proc/" not in got.stderr, got)
+
+
 def full(top):
     """No space left where the images are: the message names the disk, and not the source."""
     bench = Bench(top, "full")
