@@ -531,9 +531,9 @@ not_ready(const struct keeper *k, const struct record *r, struct error *e)
                 (void)fail_at(e, ERROR_CAPABILITY_UNAVAILABLE, NULL, "pool_manifest",
                               "the pool has no sandbox with this manifest, workspace and runtime");
                 error_hint(e,
-                           "A claim has the manifest of `carrel serve --pool-manifest` (none, if "
-                           "there is none), no workspace and no runtime. Or create a sandbox "
-                           "without claiming one.");
+                           "A claim takes the manifest of `carrel serve --pool-manifest`, or none "
+                           "without that option, and no workspace or runtime. Or create a "
+                           "sandbox without claiming one.");
                 return NULL;
         }
         (void)fail_at(e, ERROR_CAPABILITY_UNAVAILABLE, NULL, "no_pool",
