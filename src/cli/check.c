@@ -208,7 +208,7 @@ check_with_host(struct arena *arena, const struct checking *c, const struct ref_
 static void
 warn_providers(const struct host_rules *rules, struct findings *findings)
 {
-        for (size_t i = 0; i < rules->providers.count; i++) {
+        for (size_t i = 0; rules && i < rules->providers.count; i++) {
                 const struct host_provider *p = &rules->providers.items[i];
                 struct nearest nearest = nearest_begin(p->id);
 

@@ -18,6 +18,7 @@
 #include <stdio.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "image/collect.h"
@@ -39,12 +40,21 @@ wait_for(pid_t pid, const sigset_t *signals)
         return status;
 }
 
-/* A program that the import started ends when the import has. */
+/* A program that the import started ends when the import has. A second Ctrl-C does not wait. */
 static void
-wait_for_the_rest(void)
+wait_for_the_rest(const sigset_t *signals)
 {
-        while (waitpid(-1, NULL, 0) > 0 || errno == EINTR)
+        static const struct timespec no_time;
+        int signal = SIGCHLD;
+        pid_t pid = 1;
+
+        while (sigtimedwait(signals, NULL, &no_time) > 0) /* those that ended the import */
                 ;
+        while (signal == SIGCHLD && pid >= 0) {
+                pid = waitpid(-1, NULL, WNOHANG);
+                if (pid == 0 && sigwait(signals, &signal) != 0)
+                        return;
+        }
 }
 
 static _Noreturn void
@@ -114,7 +124,7 @@ image_guard(const char *state, int (*work)(void *ctx), void *ctx)
         status = wait_for(pid, &signals);
         if (WIFEXITED(status))
                 return WEXITSTATUS(status);
-        wait_for_the_rest();
+        wait_for_the_rest(&signals);
         (void)fprintf(stderr, "%scarrel: interrupted, nothing was imported%s\n",
                       isatty(STDERR_FILENO) ? "\n" : "",
                       erase_in_child(state) ? "" : "; `carrel image prune` removes what is left");
