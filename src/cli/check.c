@@ -22,6 +22,8 @@
 #include "prepare/verdict.h"
 #include "ref/file.h"
 #include "ref/places.h"
+#include "spec/provider.h"
+#include "text/nearest.h"
 
 enum { CHECK_ARENA_MAX = 64 << 20 };
 
@@ -100,13 +102,13 @@ count_warnings(const struct findings *findings)
 }
 
 static void
-print_text(const struct checking *c, const struct ref_manifest_file *file, const struct verdict *v,
+print_text(const struct checking *c, const char *name, const struct verdict *v,
            const struct findings *findings)
 {
         size_t warnings = count_warnings(findings);
 
-        print_findings(stdout, file->name, findings);
-        print_escaped(stdout, file->name, false);
+        print_findings(stdout, name, findings);
+        print_escaped(stdout, name, false);
         if (findings->error_count > 0)
                 (void)printf(": %zu error%s", findings->error_count,
                              findings->error_count == 1 ? "" : "s");
@@ -114,11 +116,11 @@ print_text(const struct checking *c, const struct ref_manifest_file *file, const
                 (void)printf(": OK");
         else
                 (void)printf(": OK up to the stage %s", verdict_stage_name(c->stage));
-        if (findings->error_count == 0 && v->allowed && v->allowed->choice)
+        if (findings->error_count == 0 && v && v->allowed && v->allowed->choice)
                 (void)printf("; provider %s: %s", v->allowed->provider, v->allowed->choice);
         if (warnings > 0)
                 (void)printf(", %zu warning%s", warnings, warnings == 1 ? "" : "s");
-        (void)printf("%s\n", findings->error_count == 0 && v->written.form == MANIFEST_NONE
+        (void)printf("%s\n", findings->error_count == 0 && v && v->written.form == MANIFEST_NONE
                                      ? "; it declares no sandbox, so no command may run"
                                      : "");
 }
@@ -158,7 +160,7 @@ judge_and_print(struct arena *arena, const struct checking *c, const struct ref_
                 status = error_exit_status(e->code);
         if (c->is_json)
                 return print_json(c, file, &v, &findings) != 0 ? 125 : status;
-        print_text(c, file, &v, &findings);
+        print_text(c, file->name, &v, &findings);
         return status;
 }
 
@@ -202,6 +204,26 @@ check_with_host(struct arena *arena, const struct checking *c, const struct ref_
         return 0;
 }
 
+/* An id without a program can only be a provider of Carrel's own. */
+static void
+warn_providers(const struct host_rules *rules, struct findings *findings)
+{
+        for (size_t i = 0; rules && i < rules->providers.count; i++) {
+                const struct host_provider *p = &rules->providers.items[i];
+                struct nearest nearest = nearest_begin(p->id);
+
+                if (p->program.argv.count > 0 || provider_find(p->id))
+                        continue;
+                for (size_t k = 0; k < provider_count; k++)
+                        (void)nearest_try(&nearest, providers[k].id, providers[k].id);
+                findings_warn(findings, "provider_without_program", "providers", 0, 0,
+                              "the provider \"%.64s\" has no program, so nothing runs its "
+                              "sandboxes%s%s%s",
+                              p->id, nearest.found ? "; did you mean " : "",
+                              nearest.found ? nearest.found : "", nearest.found ? "?" : "");
+        }
+}
+
 /* A host file by itself: --host names one, and there is no manifest. */
 static int
 check_host_alone(struct arena *arena, const struct checking *c, const char **ret_about,
@@ -217,15 +239,16 @@ check_host_alone(struct arena *arena, const struct checking *c, const char **ret
         if (load_host(arena, c, &rules, e) < 0 ||
             check_commands(arena, &none, rules.rules, &findings, e) < 0)
                 return -1;
+        warn_providers(rules.rules, &findings);
         if (!c->is_json) {
-                print_escaped(stdout, c->host_name, false);
-                (void)printf(": OK\n");
+                print_text(c, c->host_name, NULL, &findings);
                 return 0;
         }
         json_init(&w, true);
         json_open_map(&w);
         json_member_bool(&w, "ok", true);
         json_member_text(&w, "file", c->host_name);
+        json_findings(&w, &findings);
         json_close_map(&w);
         return json_print(&w, stdout) == 0
                        ? 0

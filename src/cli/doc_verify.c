@@ -166,7 +166,8 @@ check_first(struct doc_asked *a, const struct node *doc, struct error *e)
         if (f.error_count == 0)
                 return 0;
         (void)fail_at(e, ERROR_SCHEMA_INVALID, f.first ? f.first->path : "",
-                      f.first ? f.first->code : "", "the document has %zu errors", f.error_count);
+                      f.first ? f.first->code : "", "the document has %zu error%s", f.error_count,
+                      f.error_count == 1 ? "" : "s");
         error_hint(e, "carrel doc check %s", a->words.items[1]);
         return -1;
 }

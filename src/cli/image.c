@@ -18,6 +18,7 @@
 #include "cli/commands.h"
 #include "cli/finding_print.h"
 #include "cli/image_disk.h"
+#include "cli/image_guard.h"
 #include "cli/image_machine.h"
 #include "cli/image_print.h"
 #include "cli/image_pull.h"
@@ -37,6 +38,7 @@ enum { MACHINE_MB = 512 }; /* without limits.memory_mb: plan/machine.c */
 
 struct asked {
         const char *state, *ref, *policy;
+        const char *chosen; /* the state directory */
         uint64_t limit_mib;
         struct words words;
         const char *host;
@@ -94,6 +96,11 @@ import(struct asked *a, struct image_import *asked)
                 asked->progress = (struct image_progress){ show_step, a };
         result = image_import(&a->store, &a->arena, asked, &imported, &e);
         end_steps(a);
+        if (result < 0 && e.code == ERROR_STORAGE_FULL)
+                error_hint(&e,
+                           "The images are in %.200s/images: free some space there (carrel image "
+                           "prune), or choose another state directory with --state DIR.",
+                           a->chosen);
         return result < 0 ? failed(a, &e) : image_print_imported(&imported, a->is_json);
 }
 
@@ -345,15 +352,17 @@ static const struct action {
         const char *name, *needs, *example;
         int (*run)(struct asked *a);
         int (*fetch)(struct asked *a, struct error *e); /* with the caller's rights, or NULL */
+        bool is_guarded;                                /* erase what it leaves if it is killed */
 } actions[] = {
-        { "import", "a file or directory", " python.tar python:3.12", image_add, NULL },
-        { "pull", "the name of an image", " python:3.12", image_add_pulled, fetch },
-        { "ls", NULL, "", image_ls, NULL },
-        { "show", "the name of an image", " python:3.12", image_show, NULL },
-        { "disk", "the name of an image", " python:3.12", image_keep_disk, make_disk },
-        { "machine", "the name of an image", " python:3.12", image_show_machine, save_machine },
-        { "rm", "the name of an image", " python:3.12", image_rm, NULL },
-        { "prune", NULL, "", image_prune, NULL },
+        { "import", "a file or directory", " python.tar python:3.12", image_add, NULL, true },
+        { "pull", "the name of an image", " python:3.12", image_add_pulled, fetch, true },
+        { "ls", NULL, "", image_ls, NULL, false },
+        { "show", "the name of an image", " python:3.12", image_show, NULL, false },
+        { "disk", "the name of an image", " python:3.12", image_keep_disk, make_disk, true },
+        { "machine", "the name of an image", " python:3.12", image_show_machine, save_machine,
+          false },
+        { "rm", "the name of an image", " python:3.12", image_rm, NULL, false },
+        { "prune", NULL, "", image_prune, NULL, false },
 };
 
 static int
@@ -395,13 +404,31 @@ static int
 enter(struct asked *a, const struct action *action, struct error *e)
 {
         struct seal_place place = { LANDLOCK_FS_ALL & ~(unsigned)LANDLOCK_EXECUTE, -1 };
-        const char *state;
 
-        if (state_choose(&a->arena, a->state, &state, e) < 0 || state_make(state, e) < 0 ||
-            image_store_open(state, &a->store, e) < 0 || (action->fetch && action->fetch(a, e) < 0))
+        if (image_store_open(a->chosen, &a->store, e) < 0 ||
+            (action->fetch && action->fetch(a, e) < 0))
                 return -1;
         place.fd = a->store.dir;
         return seal_enter(SEAL_IMPORT, &place, 1, e);
+}
+
+struct job {
+        struct asked *asked;
+        const struct action *action;
+};
+
+static int
+do_action(void *ctx)
+{
+        const struct job *job = ctx;
+        struct asked *a = job->asked;
+        struct error e;
+        int status = enter(a, job->action, &e) < 0 ? failed(a, &e) : job->action->run(a);
+
+        if (a->pulled[0])
+                (void)erase_all(a->store.making, a->pulled);
+        image_store_close(&a->store);
+        return status;
 }
 
 static int
@@ -418,10 +445,12 @@ cmd_image(int argc, char **argv)
         if (!action)
                 return failed(&a, &e);
         arena_init(&a.arena, ARENA_MAX);
-        status = enter(&a, action, &e) < 0 ? failed(&a, &e) : action->run(&a);
-        if (a.pulled[0])
-                (void)erase_all(a.store.making, a.pulled);
-        image_store_close(&a.store);
+        if (state_choose(&a.arena, a.state, &a.chosen, &e) < 0 || state_make(a.chosen, &e) < 0)
+                status = failed(&a, &e);
+        else if (action->is_guarded)
+                status = image_guard(a.chosen, do_action, &(struct job){ &a, action });
+        else
+                status = do_action(&(struct job){ &a, action });
         arena_fini(&a.arena);
         return status;
 }

@@ -127,6 +127,8 @@ find_manifest(const struct prepare_options *o, struct run_way *w, struct error *
                                                           .syntax = MANIFEST_YAML };
                 result = 0;
         }
+        if (result == 0 && o->saved) /* carrel image machine wrote it */
+                w->manifest.name = "the sandbox of the machine";
         w->file_name = result == 0 ? w->manifest.name : o->file;
         return result;
 }

@@ -68,7 +68,7 @@ static const struct kind {
                            "TERM",
                            { NUMBER_SIGNAL },
                            { "TERM", "INT", "HUP", "KILL" } },
-        [VALUE_POOL] = { "number of boxes",
+        [VALUE_POOL] = { "number of sandboxes",
                          "a number from 0 to 256",
                          "4",
                          { NUMBER_POOL },

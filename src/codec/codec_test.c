@@ -66,6 +66,7 @@ wrong_calls_name_the_place(void **state)
                 const char *query, *body, *path, *reason, *words;
         } cases[] = {
                 { OP_EXEC, "", "{\"argw\":[]}", "argw", "unknown_field", "did you mean argv?" },
+                { OP_EXEC, "", "{\"cmd\":[]}", "cmd", "unknown_field", "did you mean argv?" },
                 { OP_EXEC, "", "{\"zzzzzzzz\":1}", "zzzzzzzz", "unknown_field", "takes no" },
                 { OP_EXEC, "", "{\"id\":\"other\"}", "id", "unknown_field", "" },
                 { OP_EXEC, "", "{\"rows\":0}", "rows", "range", "1 to 65535" },
@@ -100,6 +101,26 @@ wrong_calls_name_the_place(void **state)
                     error_http_status(e.code) != 400 || strcmp(e.path, cases[i].path) != 0 ||
                     strcmp(e.reason, cases[i].reason) != 0 || !strstr(e.message, cases[i].words))
                         fail_msg("case %zu: at %s, %s: %s", i, e.path, e.reason, e.message);
+        }
+}
+
+static void
+a_command_of_words_is_argv(void **state)
+{
+        static const struct {
+                const char *body, *hint;
+        } rows[] = {
+                { "{\"command\":[\"echo\",\"a\"]}", "{\"argv\": [\"echo\"" },
+                { "{\"argv\":\"echo a\"}", "{\"command\": \"echo" },
+        };
+
+        (void)state;
+        for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+                struct record r;
+                struct error e = { 0 };
+
+                assert_int_equal(read_call(OP_EXEC, "", rows[i].body, &r, &e), -1);
+                assert_non_null(strstr(error_hint_text(&e), rows[i].hint));
         }
 }
 
@@ -242,6 +263,8 @@ main(void)
         const struct CMUnitTest tests[] = { cmocka_unit_test(calls_are_read),
                                             cmocka_unit_test(flags_of_a_query_are_words),
                                             cmocka_unit_test(wrong_calls_name_the_place),
+                                            cmocka_unit_test(a_command_of_words_is_argv),
+                                            cmocka_unit_test(a_command_of_words_is_argv),
                                             cmocka_unit_test(a_wrong_type_gives_a_clear_error),
                                             cmocka_unit_test(one_entry_of_a_list_is_a_list),
                                             cmocka_unit_test(records_become_json) };

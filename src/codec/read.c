@@ -37,8 +37,11 @@ unknown(const struct operation *o, unsigned where, const char *name, const struc
         for (size_t i = 0; i < o->param_count; i++) {
                 const char *known = api_field(o->params[i].tag)->name;
 
-                if ((o->params[i].flags & PARAM_PLACES) == where)
-                        (void)nearest_try(&n, known, known);
+                if ((o->params[i].flags & PARAM_PLACES) != where)
+                        continue;
+                (void)nearest_try(&n, known, known);
+                if (o->params[i].tag == FIELD_ARGV) /* its name in other programs */
+                        (void)nearest_try(&n, "cmd", known);
         }
         (void)fail_at(e, ERROR_INVALID_ARGUMENT, name, "unknown_field", "%s takes no %.60s%s%s%s",
                       o->name, name, n.found ? "; did you mean " : "", n.found ? n.found : "",
@@ -337,6 +340,13 @@ wrong_type(const struct api_field *f, const struct node *n, const char *want, st
                       f->name, want, article, node_kind_name(n->kind));
         e->line = n->line;
         e->column = n->column;
+        if (f->tag == FIELD_COMMAND && n->kind == NODE_LIST)
+                error_hint(
+                        e,
+                        "A list of words is argv, for example {\"argv\": [\"echo\", \"hello\"]}.");
+        if (f->tag == FIELD_ARGV && n->kind == NODE_STRING)
+                error_hint(e, "A line for the shell is command, for example {\"command\": \"echo "
+                              "hello | wc\"}.");
         return -1;
 }
 

@@ -307,9 +307,13 @@ import_archive(struct importing *i, int source, struct error *e)
         if (result == -EFBIG)
                 return fail_at(e, ERROR_IMAGE_INVALID, NULL, "size",
                                "%.200s is larger than an import may be", i->asked->source);
+        if (result == -ENOSPC)
+                return fail(e, ERROR_STORAGE_FULL,
+                            "the disk of the images has too little room for a copy of %.200s",
+                            i->asked->source);
         if (result < 0)
-                return fail_sys(e, result == -ENOSPC ? ERROR_STORAGE_FULL : ERROR_FILE_UNREADABLE,
-                                -result, "reading %.200s", i->asked->source);
+                return fail_sys(e, ERROR_FILE_UNREADABLE, -result, "reading %.200s",
+                                i->asked->source);
         if (lseek(copy, 0, SEEK_SET) < 0 ||
             unpacker_run(UNPACK_LOOK, copy, nowhere, &i->asked->limits, NULL, i->asked->source,
                          &seen, e) < 0 ||

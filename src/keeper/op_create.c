@@ -519,11 +519,23 @@ begin(struct call *c, struct sandbox *s, struct error *e)
 }
 
 static struct sandbox *
-not_ready(const struct keeper *k, struct error *e)
+not_ready(const struct keeper *k, const struct record *r, struct error *e)
 {
-        if (k->pool)
+        unsigned char digest[DIGEST_LEN];
+
+        digest_create(r, true, digest);
+        if (k->pool && pool_is_for(k, &(struct store_bytes){ digest, sizeof digest }))
                 return (void)fail(e, ERROR_UNAVAILABLE, "no sandbox of the pool is ready for this"),
                        NULL;
+        if (k->pool) { /* however long the caller waits */
+                (void)fail_at(e, ERROR_CAPABILITY_UNAVAILABLE, NULL, "pool_manifest",
+                              "the pool has no sandbox with this manifest, workspace and runtime");
+                error_hint(e,
+                           "A claim takes the manifest of `carrel serve --pool-manifest`, or none "
+                           "without that option, and no workspace or runtime. Or create a "
+                           "sandbox without claiming one.");
+                return NULL;
+        }
         (void)fail_at(e, ERROR_CAPABILITY_UNAVAILABLE, NULL, "no_pool",
                       "this daemon keeps no pool of ready sandboxes");
         error_hint(
@@ -551,7 +563,7 @@ create_or_claim(struct call *c, bool may_make, struct error *e)
         if (found == 0) {
                 s = take_ready(c, &row, e);
                 if (!s && e->code == ERROR_NONE)
-                        s = may_make ? create(c, &row, e) : not_ready(c->keeper, e);
+                        s = may_make ? create(c, &row, e) : not_ready(c->keeper, &c->record, e);
                 if (s) {
                         deadline_arm(s);
                         sandbox_touch(s);

@@ -67,10 +67,16 @@ drop_stale(struct keeper *k)
         return NULL;
 }
 
+bool
+pool_is_for(const struct keeper *k, const struct store_bytes *digest)
+{
+        return k->pool && memcmp(k->pool->digest, digest->bytes, DIGEST_LEN) == 0;
+}
+
 struct sandbox *
 pool_find(struct keeper *k, const struct store_bytes *digest)
 {
-        if (!k->pool || memcmp(k->pool->digest, digest->bytes, DIGEST_LEN) != 0)
+        if (!pool_is_for(k, digest))
                 return NULL;
         for (struct sandbox *s = k->first; s; s = s->next)
                 if (is_ready(s))

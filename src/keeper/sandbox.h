@@ -434,6 +434,8 @@ void watch_turn(struct connection *connection);
 /* -- ready boxes (pool.c) ---------------------------------------------------------------------- */
 
 int pool_open(struct keeper *k, size_t size, const void *manifest, size_t len, struct error *e);
+/* Are its boxes what a call with this digest asks for, ready or not? */
+bool pool_is_for(const struct keeper *k, const struct store_bytes *digest);
 struct sandbox *pool_find(struct keeper *k, const struct store_bytes *digest);
 /* Gives it to an owner: writes the row and sends the deadline to its box. */
 int pool_hand_over(struct sandbox *s, const struct store_sandbox *row, struct error *e);

@@ -88,10 +88,16 @@ numbered(struct asking *a, const char *list, size_t index, const char *tail)
 static void
 ask_trust(struct asking *a)
 {
-        if (!a->rules->is_trusted && !a->can->is_isolated)
-                refuse(a, ERROR_PROVIDER_UNTRUSTED, "provider", "", a->spec->provider_place,
-                       "the provider \"%.64s\" does not isolate, and this manifest is not trusted",
-                       a->spec->provider);
+        if (a->rules->is_trusted || a->can->is_isolated)
+                return;
+        a->hint = arena_format(a->arena,
+                               "A host file that lists providers states what each isolates: "
+                               "providers: {%.64s: {isolated: true}}. `carrel doctor` shows what "
+                               "this machine can isolate.",
+                               a->spec->provider);
+        refuse(a, ERROR_PROVIDER_UNTRUSTED, "provider", "", a->spec->provider_place,
+               "the provider \"%.64s\" does not isolate, and this manifest is not trusted",
+               a->spec->provider);
 }
 
 static void
@@ -766,9 +772,11 @@ find_provider(struct asking *a)
                 if (provider_is_reserved(a->spec->provider))
                         a->hint = arena_format(a->arena,
                                                "Register it in the host file, under providers: "
-                                               "{%.64s: {isolated: true}}. Or write: "
-                                               "provider: " PROVIDER_STANDARD,
-                                               a->spec->provider);
+                                               "{%.64s: {isolated: true}}.%s",
+                                               a->spec->provider,
+                                               strcmp(a->spec->provider, PROVIDER_STANDARD) == 0
+                                                       ? ""
+                                                       : " Or write: provider: " PROVIDER_STANDARD);
                 refuse(a, ERROR_PROVIDER_UNKNOWN, "provider", "", a->spec->provider_place,
                        "this host has no provider \"%.64s\"", a->spec->provider);
                 return -1;

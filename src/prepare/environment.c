@@ -148,21 +148,33 @@ set_base(struct arena *arena, const struct environment_request *r, struct enviro
 }
 
 /*
- * If network.egress lists nothing, no retry can succeed: package managers then fail at once (npm
- * would take 70 s). A sandbox whose list may change while it lives (metadata.carrel.egress) keeps
- * their defaults.
+ * If network.egress lists nothing, no retry can succeed: package managers then fail at once. With a
+ * list npm still retries, but within 6 s: its own default waits 70 s before it says that a name is
+ * not listed. A sandbox without a list, whose list may change while it lives
+ * (metadata.carrel.egress), keeps the defaults.
  */
 static int
 set_retries(struct arena *arena, const struct environment_request *r, struct environment *env,
             struct error *e)
 {
-        static const char *const names[] = { "npm_config_fetch_retries", "PIP_RETRIES",
-                                             "CARGO_NET_RETRY", "UV_HTTP_RETRIES" };
+        static const struct {
+                const char *name, *value;
+                bool has_list;
+        } rows[] = {
+                { "npm_config_fetch_retries", "0", false },
+                { "PIP_RETRIES", "0", false },
+                { "CARGO_NET_RETRY", "0", false },
+                { "UV_HTTP_RETRIES", "0", false },
+                { "npm_config_fetch_retry_mintimeout", "1000", true },
+                { "npm_config_fetch_retry_maxtimeout", "5000", true },
+        };
+        bool has_list = r->spec->egress_count > 0;
 
-        for (size_t i = 0; i < sizeof names / sizeof *names && r->spec->egress_count == 0 &&
-                           !r->spec->wall.is_given && !r->is_elsewhere;
-             i++)
-                if (set(arena, env, names[i], "0", e) < 0)
+        if (r->is_elsewhere || (!has_list && r->spec->wall.is_given))
+                return 0;
+        for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+                if (rows[i].has_list == has_list &&
+                    set(arena, env, rows[i].name, rows[i].value, e) < 0)
                         return -1;
         return 0;
 }

@@ -133,6 +133,9 @@ the_prompt_names_the_sandbox_in_the_words_of_the_shell(void **state)
 #define RETRIES \
         "npm_config_fetch_retries=0", "PIP_RETRIES=0", "CARGO_NET_RETRY=0", "UV_HTTP_RETRIES=0"
 
+#define RETRIES_OF_A_LIST \
+        "npm_config_fetch_retry_mintimeout=1000", "npm_config_fetch_retry_maxtimeout=5000"
+
 static void
 without_a_network_nothing_is_tried_again(void **state)
 {
@@ -152,7 +155,10 @@ without_a_network_nothing_is_tried_again(void **state)
         b->request.extra_count = 0;
         b->spec.egress_count = 1;
         is_exactly(b, (const char *const[]){ BASE_PATH, "LANG=C.UTF-8", "TERM=dumb",
-                                             "PWD=/workspace", WHO, NULL });
+                                             "PWD=/workspace", WHO, RETRIES_OF_A_LIST, NULL });
+        b->spec.wall.is_given = true;
+        is_exactly(b, (const char *const[]){ BASE_PATH, "LANG=C.UTF-8", "TERM=dumb",
+                                             "PWD=/workspace", WHO, RETRIES_OF_A_LIST, NULL });
         bench_free(b);
 }
 

@@ -296,6 +296,7 @@ finds_the_manifest_of_a_workspace(void **state)
         assert_int_equal(symlinkat("../secret.md", workspace, "SANDBOX.md"), 0);
         assert_int_equal(ref_manifest_find(&a, path, NULL, &file, &e), -1);
         assert_int_equal(e.code, ERROR_REF_UNRESOLVABLE);
+        assert_non_null(strstr(error_hint_text(&e), "-f FILE"));
         assert_int_equal(unlinkat(workspace, "SANDBOX.md", 0), 0);
         assert_int_equal(unlinkat(workspace, "WORKSPACE.md", 0), 0);
         arena_fini(&a);

@@ -144,6 +144,9 @@ ref_manifest_find(struct arena *arena, const char *workspace, struct ref_reads *
                                           &ret->bytes, &ret->len, e) < 0) {
                         if (e->code == ERROR_FILE_UNREADABLE && e->sys == ENOENT)
                                 continue;
+                        if (e->code == ERROR_REF_UNRESOLVABLE)
+                                error_hint(e, "A manifest is a file of the workspace. To use one "
+                                              "outside of it, name it: -f FILE");
                         return -1;
                 }
                 if (ret->kind != MANIFEST_PARENT || parent_declares(ret))

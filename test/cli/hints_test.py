@@ -32,6 +32,23 @@ def manifests():
         for provider in ("node-permission",):
             error = error_of(ws, manifest().replace("provider: local", "provider: " + provider))
             check("%s is refused with the line of the host file that registers it" % provider, "{node-permission: {isolated: true}}. Or write: provider: local" in error["hint"], error)
+        ws.write("host.yaml", "providers: {local: {}}\n")
+        ws.write("SANDBOX.md", manifest())
+        error = json.loads(carrel(ws, "check", "--host", "host.yaml", "--json").stdout)["error"]
+        check("a listed provider that states no isolation: the hint has the line to write", "providers: {local: {isolated: true}}" in error["hint"], error)
+        ws.write("host.yaml", error["hint"].split("isolates: ")[1].split(". `carrel doctor`")[0] + "\n")
+        done = carrel(ws, "check", "--host", "host.yaml")
+        check("  and it works", done.returncode == 0, done.stdout)
+        ws.write("host.yaml", "providers: {lokal: {}}\n")
+        hint = json.loads(carrel(ws, "check", "--host", "host.yaml", "--json").stdout)["error"]["hint"]
+        check("  the provider that is missing is not offered as the way out", "{local: {isolated: true}}" in hint and "Or write" not in hint, hint)
+        os.unlink(os.path.join(ws.path, "SANDBOX.md"))
+        done = carrel(ws, "check", "--host", "host.yaml")
+        check("a mistyped provider of a host file is warned of", done.returncode == 0 and "provider_without_program" in done.stdout and "did you mean local?" in done.stdout and
+              "OK, 1 warning" in done.stdout, done.stdout)
+        ws.write("host.yaml", "providers: {local: {isolated: true}, cloud: {program: [/bin/true]}}\n")
+        warned = json.loads(carrel(ws, "check", "--host", "host.yaml", "--json").stdout)
+        check("  one with a program is not", warned["ok"] and warned["warnings"] == [], warned)
         ws.write("SANDBOX.md", manifest(carrel="unprotect: [.gitt]"))
         done = carrel(ws, "run", "--", "true")
         check("a mistyped unprotect is warned of", "unprotect_unknown" in done.stderr and "did you mean .git?" in done.stderr, done.stderr)

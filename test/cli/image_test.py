@@ -327,6 +327,23 @@ def mistakes(top):
         tell(f"image {' '.join(words)[:40]}: {code}, with a next step", code in got.stderr and part in got.stderr and got.returncode in (125, 126), got.stderr)
 
 
+    bench.json("import", bench.file("root.tar", BASE), "x")
+    got = bench.carrel("machine", "x", "--host", bench.file("host.yaml", b"providers: {local: {isolated: true}}\n"))
+    tell("image machine names its own manifest", got.returncode == 125 and "the sandbox of the machine:" in got.stderr and "/proc/" not in got.stderr, got)
+
+
+def full(top):
+    """No space left where the images are: the message names the disk, and not the source."""
+    bench = Bench(top, "full")
+    archive = bench.file("root.tar", tar(folder("etc"), Entry("etc/large", bytes(200_000))))
+    for size, part in (("64k", f"too little room for a copy of {archive}"), ("1m", "too little room for the root")):
+        script = 'mkdir -p "$1" && mount -t tmpfs -o size=$2 none "$1" && chmod 700 "$1" && exec "$3" image import "$4" x'
+        got = subprocess.run(["unshare", "-rm", "sh", "-c", script, "sh", bench.state, size, CARREL, archive],
+                             env=bench.env, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=120, check=False)
+        tell(f"on a disk of {size}: the message names the disk, and what to do", got.returncode == 125 and part in got.stderr and "storage_full" in got.stderr
+             and f"The images are in {bench.state}/images" in got.stderr and "--state DIR" in got.stderr, got)
+
+
 def digests(top):
     """A name that reads as a digest would stand for an image that has another one."""
     bench = Bench(top, "digests")
@@ -402,6 +419,25 @@ def killed(top):
     tell(f"killed at {runs} places, the next import is whole, and rm leaves nothing", runs > 40 and not bad, *bad[:5])
 
 
+def interrupted(top):
+    """SIGINT at every step: the command ends by it, and nothing is left, not even a layer that was whole."""
+    bench = Bench(top, "interrupted")
+    where = Image(BASE, ABOVE, forms=["+gzip", ""]).layout(os.path.join(bench.top, "layout"))
+    bad, by_signal = [], 0
+    for call in ("renameat", "fsync", "recvmsg", "mkdirat"):
+        for when in range(1, 40):
+            got = subprocess.run(["strace", "-f", "-qq", "-o", "/dev/null", "-e", f"trace={call}", "-e", f"inject={call}:signal=INT:when={when}", CARREL, "image", "import", where, "whole"],
+                                 env=bench.env, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=120, check=False)
+            if got.returncode == 0:
+                bench.json("rm", "whole")
+                break
+            by_signal += got.returncode == -signal.SIGINT and "interrupted, nothing was imported\n" in got.stderr
+            if bench.left() and not bench.json("ls").get("items"):
+                bad.append((call, when, got.returncode, got.stderr, bench.left()))
+            bench.json("rm", "whole")
+    tell(f"interrupted at {by_signal} places, nothing is left", by_signal > 10 and not bad, *bad[:5])
+
+
 def together(top):
     bench = Bench(top, "together")
     data = tar(folder("etc"), *[Entry(f"etc/{i}", os.urandom(2000)) for i in range(500)])
@@ -419,7 +455,7 @@ def main():
     signal.signal(signal.SIGPIPE, signal.SIG_DFL)
     top = tempfile.mkdtemp(prefix="carrel-image-")
     try:
-        for part in (imports, imports_archives, drops, rarities, refuses, bombs, lies, mistakes, digests, groups, removes, killed, together):
+        for part in (imports, imports_archives, drops, rarities, refuses, bombs, lies, mistakes, full, digests, groups, removes, killed, interrupted, together):
             part(top)
     finally:
         shutil.rmtree(top, ignore_errors=True)

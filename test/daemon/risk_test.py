@@ -54,6 +54,10 @@ def stated(d):
 def pooled(d):
     until("a ready sandbox is refused for a risk that its tier is too low for", lambda: denied(d.call("POST", "/v1/claims", {"risk": "high"})))
     until("a ready sandbox is handed out for low", lambda: d.call("POST", "/v1/claims", {"risk": "low"}).status == 201)
+    for body in ({"workspace": d.state}, {"runtime": "python3"}, {"manifest": {"provider": "local", "config": {}, "limits": {"pids": 77}}}):
+        got = d.call("POST", "/v1/claims", body)
+        check("a claim with a %s that the pool does not have is not told to try again" % list(body)[0],
+              (got.status, got.code, got.json["error"].get("reason")) == (501, "capability_unavailable", "pool_manifest"), got)
 
 
 def required(top):

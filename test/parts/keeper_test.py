@@ -742,7 +742,7 @@ def pool():
             other = c.refused("claim", manifest=manifest(limits={"timeout_ms": 5}))
             k.restart(signal.SIGKILL)
             c2 = k.caller()
-            return wrong(listed=(listed, []), status=((got["status"], made["status"]), ("running", "running")), out=(out, b"1\n"), other=(other, "unavailable"),
+            return wrong(listed=(listed, []), status=((got["status"], made["status"]), ("running", "running")), out=(out, b"1\n"), other=(other, "capability_unavailable"),
                          after=((status(c2, "p"), bytes(c2.exec("p", "echo $A").out)), ("running", b"1\n")))
         attempt("a ready box is given away once, as the caller wants it, and another takes its place", claimed)
 
