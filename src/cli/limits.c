@@ -117,7 +117,7 @@ static const struct option options[] = {
                       "memory of the whole sandbox (limits.memory_mb): 512m, 2g; not less than is "
                       "in use"),
         OPTION_NUMBER(struct limiting, wanted.cpu_millicores, VALUE_CPU, "--cpu", "N",
-                      "share of the processors (limits.cpu_millicores): 1500m, or 2 processors"),
+                      "share of the processors (limits.cpu_millicores): 2, 0.5 or 500m"),
         OPTION_NUMBER(struct limiting, wanted.pids, VALUE_TASKS, "--pids", "N",
                       "processes and threads at once (limits.pids)"),
         OPTION_NUMBER(struct limiting, wanted.io_read_bps, VALUE_CAP_BYTES, "--io-read", "BYTES",

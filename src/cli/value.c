@@ -135,8 +135,8 @@ static const struct kind {
                           { 1, 4194304 },
                           { NULL } },
         [VALUE_CPU] = { "share of the processors",
-                        "a number of processors, as 2, or of thousandths of one, as 1500m",
-                        "1500m",
+                        "a number of processors, as 2 or 0.5, or of thousandths of one, as 500m",
+                        "0.5",
                         { 10, 4096000 },
                         { NULL } },
         [VALUE_KEY_ACTION] = { "action",
@@ -284,16 +284,24 @@ static int
 cpu_read(struct value_place at, const char *text, uint64_t *ret_millicores, struct error *e)
 {
         const struct number *bounds = &kinds[VALUE_CPU].number;
+        size_t places = 0;
         char *end;
-        uint64_t number, unit;
+        uint64_t number, unit, rest = 0;
 
         errno = 0;
         number = strtoull(text, &end, 10);
         unit = strcmp(end, "m") == 0 ? 1 : 1000;
+        if (*end == '.')
+                while (end[1 + places] >= '0' && end[1 + places] <= '9' && places < 3)
+                        rest = rest * 10 + (uint64_t)(end[1 + places++] - '0');
+        if (places > 0)
+                end += 1 + places;
+        for (; places > 0 && places < 3; places++)
+                rest *= 10;
         if (text[0] < '0' || text[0] > '9' || errno != 0 || (*end != '\0' && unit != 1) ||
-            number > bounds->max / unit || number * unit < bounds->min)
+            number > (bounds->max - rest) / unit || number * unit + rest < bounds->min)
                 return value_wrong(VALUE_CPU, at, text, e);
-        *ret_millicores = number * unit;
+        *ret_millicores = number * unit + rest;
         return 0;
 }
 

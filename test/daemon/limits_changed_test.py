@@ -197,9 +197,9 @@ def recorded(box):
 
 
 def command(box):
-    done = subprocess.run([CARREL, "limits", box.id, "--memory", "170m", "--cpu", "2", "--pids", "70", "--state", box.d.state], stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False, timeout=PATIENCE)
+    done = subprocess.run([CARREL, "limits", box.id, "--memory", "170m", "--cpu", "1.5", "--pids", "70", "--state", box.d.state], stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False, timeout=PATIENCE)
     rows = {line.split()[0]: line.split()[1:] for line in done.stdout.splitlines() if line}
-    box.tell("`carrel limits` changes and prints them", done.returncode == 0 and rows.get("memory_mb", [])[:2] == ["170", "MiB"] and rows.get("cpu_millicores", [])[:1] == ["2000"] and
+    box.tell("`carrel limits` changes and prints them", done.returncode == 0 and rows.get("memory_mb", [])[:2] == ["170", "MiB"] and rows.get("cpu_millicores", [])[:1] == ["1500"] and
              rows.get("pids", [])[:1] == ["70"], done)
 
 
