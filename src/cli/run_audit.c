@@ -161,15 +161,7 @@ write_refusal(struct json_writer *w, const struct error *why)
 {
         json_init(w, false);
         json_open_map(w);
-        json_key(w, "error");
-        json_open_map(w);
-        json_member_text(w, "code", error_wire_name(why->code));
-        if (why->path[0] != '\0')
-                json_member_text(w, "path", why->path);
-        if (why->reason[0] != '\0')
-                json_member_text(w, "reason", why->reason);
-        json_member_text(w, "message", why->message);
-        json_close_map(w);
+        recorder_write_error(w, why);
         json_close_map(w);
 }
 

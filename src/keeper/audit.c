@@ -560,33 +560,8 @@ audit_call_failed(struct call *c, const struct error *why)
 
 /* -- ends and events --------------------------------------------------------------------------- */
 
-void
-audit_exec_ended(const struct sandbox *s, const struct wire_box_listed *l)
-{
-        struct json_writer output;
-        struct recorder_exec of;
-        struct outcome end;
-        struct error why;
-
-        if (!recorder.is_there || !s->row.owner || (l->flags & BOX_EXEC_QUIET) != 0)
-                return;
-        output = take_writer();
-        json_open_map(&output);
-        if (answer_exec_outcome(s->box, l, &end)) {
-                ending_write(&output, &end);
-                content_write(s->box, l->exec, &end, &output);
-        } else {
-                (void)start_error_read(&why, &l->failed, NULL, NULL);
-                recorder_write_error(&output, &why);
-        }
-        json_close_map(&output);
-        name_exec(&of, s, l->exec);
-        send_end(&of, s->row.owner, &output, s->box, l);
-        give_writer(&output);
-}
-
 static void
-record_call_ended(const struct sandbox *s, const struct wire_box_listed *l)
+record_end(const struct sandbox *s, const struct wire_box_listed *l, bool is_call)
 {
         struct json_writer output = take_writer();
         struct recorder_exec of;
@@ -596,7 +571,10 @@ record_call_ended(const struct sandbox *s, const struct wire_box_listed *l)
         json_open_map(&output);
         if (answer_exec_outcome(s->box, l, &end)) {
                 ending_write(&output, &end);
-                content_write_call(s->box, l->exec, &output);
+                if (is_call)
+                        content_write_call(s->box, l->exec, &output);
+                else
+                        content_write(s->box, l->exec, &end, &output);
         } else {
                 (void)start_error_read(&why, &l->failed, NULL, NULL);
                 recorder_write_error(&output, &why);
@@ -608,10 +586,17 @@ record_call_ended(const struct sandbox *s, const struct wire_box_listed *l)
 }
 
 void
+audit_exec_ended(const struct sandbox *s, const struct wire_box_listed *l)
+{
+        if (recorder.is_there && s->row.owner && (l->flags & BOX_EXEC_QUIET) == 0)
+                record_end(s, l, false);
+}
+
+void
 audit_call_ended(const struct sandbox *s, const struct wire_box_listed *l)
 {
         if (recorder.is_there && s->row.owner)
-                record_call_ended(s, l);
+                record_end(s, l, true);
         content_call_ended(s->box, l->exec);
 }
 
