@@ -16,11 +16,12 @@
 #include "volume/volume.h"
 #include "wire/box.h"
 
+enum { MAKER_KEEPER = 3 /* the socket of who started it */ };
 enum { HOST_JOINS_MAX = 8, HOST_WATCHES_MAX = 8, HOST_HELD_MAX = 65 };
 
 struct host {
         const struct plan_view *view;
-        const void *packed;
+        void *packed;
         size_t packed_len; /* for the lease */
         int *sources;      /* descriptors that came with the plan */
         unsigned char is_tree[PLAN_SOURCES_MAX];
