@@ -220,13 +220,16 @@ hear_ready(void *of)
         keeper_say_all(b, WIRE_BOX_READY, NULL, 0);
 }
 
-/* Once, before any keeper that could have seen it is told that the box is ready. */
+/*
+ * Once, before any keeper that could have seen it is told that the box is ready. The first process
+ * can be heard before the maker says that it was spawned.
+ */
 static void
 hear_upper(void *of, int take_directory)
 {
         struct box *b = of;
 
-        if (b->upper >= 0 || b->is_ready || b->state != BOX_RUNNING) {
+        if (b->upper >= 0 || b->is_ready || b->state > BOX_RUNNING) {
                 (void)close(take_directory);
                 return;
         }

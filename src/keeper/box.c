@@ -750,6 +750,7 @@ box_attach(struct keeper *k, const char *id, struct sandbox *s, struct error *e)
                 return fail_sys(e, ERROR_INTERNAL, -result, "listening to the box %s", id);
         }
         content_disturb(b, "used");
+        b->is_used = true;
         if (s) {
                 s->box = b;
                 s->state = SANDBOX_STARTING;

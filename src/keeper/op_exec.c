@@ -183,6 +183,7 @@ exec_send(struct sandbox *s, struct exec_request *r, int *ret_channel, struct er
         if (len > 0 && socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) == 0) {
                 ours = pair[0];
                 result = send_input(ours, r, e);
+                s->box->is_used = true; /* also if sending fails */
                 if (result == 0 && box_send_fd(s->box, WIRE_BOX_EXEC, k->plan, len, pair[1]) < 0)
                         result = box_no_answer(s, e);
                 else if (result < 0)

@@ -284,6 +284,16 @@ def root_switch(top, state):
                 check("what root has put in the place of ls is not judged as the image's", got[0].status < 300 and reason_of(got[1]) == "unknown_program", got)
 
 
+def root_unseen(top, state):
+    """A box of an older version does not pass on what root writes: after the first command no name is known."""
+    what = block({"allow": ["ls", "ln"], "deny": ["rm"]}, user="root", cwd="/workspace")
+    with Daemon(state=state, program=SWITCHES, env={"CARREL_TEST_BOX_PROTOCOL": "11"}) as d:
+        desk = Desk(top, d)
+        box = desk.box(what)
+        got = [desk.ask(box, ["ln", "-sf", "/workspace/tool", "/bin/ls"]), desk.ask(box, ["ls"]), desk.ask(box, ["ln", "a", "b"])]
+        check("what root has written is not seen: only the first command has a name", got[0].status < 300 and [reason_of(g) for g in got[1:]] == ["unknown_program"] * 2, got)
+
+
 def main():
     need_programs()
     with tempfile.TemporaryDirectory(prefix="carrel-policy-image-", dir="/tmp") as top:
@@ -301,6 +311,7 @@ def main():
             approvals(desk)
             other_kinds(desk)
         root_switch(top, state)
+        root_unseen(top, state)
     end()
 
 

@@ -121,6 +121,19 @@ stop(void)
         (void)end(BOX_GONE_STOPPED);
 }
 
+/* The keeper judges names by it, so that it must not be lost in a race with the maker. */
+static void
+the_upper_directory_is_passed_on_in_each_order(void **state)
+{
+        (void)state;
+        begin("upper");
+        (void)wait_for(WIRE_BOX_UPPER);
+        assert_int_equal(m.fd_count, 1);
+        (void)wait_for(WIRE_BOX_READY);
+        say(WIRE_BOX_STOP, NULL, 0);
+        (void)end(BOX_GONE_STOPPED);
+}
+
 /* -- a command --------------------------------------------------------------------------------- */
 
 /* Its channel. The words are one argument. */
@@ -499,6 +512,7 @@ main(void)
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(each_command_is_reported_once),
                 cmocka_unit_test(a_start_that_fails_is_reported_once),
+                cmocka_unit_test(the_upper_directory_is_passed_on_in_each_order),
                 cmocka_unit_test(a_making_that_fails_has_one_cause),
                 cmocka_unit_test(an_engine_that_is_lost_ends_every_command),
                 cmocka_unit_test(a_stop_ends_every_command_and_is_done_once),

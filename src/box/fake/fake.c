@@ -154,6 +154,8 @@ make(struct loop_timer *t)
         f->engine.can = ENGINE_TELLS_APART |
                         (rule(f->script, "no-freeze") ? 0u : (unsigned)ENGINE_FREEZES) |
                         (rule(f->script, "freezes-all") ? (unsigned)ENGINE_FREEZES_ALL : 0u);
+        if (rule(f->script, "upper"))
+                f->engine.news->upper(f->engine.box, open("/", O_PATH | O_CLOEXEC));
         f->engine.news->spawned(f->engine.box, -1);
         soon(f, &f->making, make);
 }

@@ -6,6 +6,7 @@
  *     begin N ERRNO        begin: step N fails before spawned; then gone
  *     ready N ERRNO        step N fails after spawned; then lost, and gone after end()
  *     lost | gone          instead of ready
+ *     upper                an upper directory is reported before spawned
  *     freeze ERRNO         freeze() refuses
  *     frozen ERRNO         freeze() accepts, and the news report this error
  *     no-freeze            the engine cannot freeze
