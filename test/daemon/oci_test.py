@@ -38,7 +38,7 @@ def frozen(box):
 
 
 def pause(d, runtime):
-    """By the freezer of the group that Carrel made. Pid 1 inside stands still too: what is killed meanwhile ends with the resume."""
+    """By the freezer of the group that Carrel made. Pid 1 inside is frozen too: what is killed meanwhile ends with the resume."""
     box = d.create(start=True, manifest=MANIFEST.replace("{}", "{runtime: %s}" % runtime))
     path = "/v1/sandboxes/" + box
     jobs = [d.exec(box, "while :; do echo x; sleep 0.02; done", background=True)["exec"] for _ in range(2)]
@@ -55,6 +55,10 @@ def pause(d, runtime):
     ended = lambda: d.must("GET", "%s/execs/%s" % (path, jobs[0]))      # noqa: E731
     check(runtime + ": a command that is killed meanwhile has not ended", ended()["state"] != "ended", ended())
     resumed = d.must("POST", path + "/resume")["status"]
+    for _ in range(4):
+        d.exec(box, "while :; do /bin/true; done", background=True)
+    paused = [(d.must("POST", path + "/pause")["status"], d.must("POST", path + "/resume")["status"]) for _ in range(20)]
+    check(runtime + ": processes whose execution waits for pid 1 are frozen with it", set(paused) == {("paused", "running")}, paused)
     until("it speaks again", lambda: seen() > at + 6)
     until("what was killed ended", lambda: ended()["state"] == "ended")
     check(runtime + ": a resume continues it", (resumed, frozen(box), ended()["outcome"]) == ("running", False, "killed"), resumed, ended())

@@ -256,66 +256,6 @@ ns_listen(struct engine *e, const struct wire_wall_listen *wanted)
         return 0;
 }
 
-static void
-thaw(struct ns *ns)
-{
-        if (!ns->is_freezing)
-                return;
-        loop_watch_remove(&ns->freezer);
-        (void)groups_freeze(&ns->groups, 0);
-        ns->is_freezing = 0;
-        prefork_want(ns);
-}
-
-/* 1: frozen; 0: not yet; -errno: thawed. */
-static int
-look_at_freezing(struct ns *ns)
-{
-        int result = groups_is_frozen(&ns->groups);
-
-        if (result != 0)
-                loop_watch_remove(&ns->freezer);
-        if (result < 0)
-                thaw(ns);
-        return result;
-}
-
-static void
-freezer_ready(struct loop_watch *w, uint32_t events)
-{
-        struct ns *ns = ns_holder(w, freezer);
-        int result = look_at_freezing(ns);
-
-        (void)events;
-        if (result != 0)
-                ns->engine.news->frozen(ns->engine.box, result > 0 ? 0 : -result);
-}
-
-static int
-ns_freeze(struct engine *e, int is_wanted)
-{
-        struct ns *ns = ns_of(e);
-        int result = 0;
-
-        if (!is_wanted) {
-                thaw(ns);
-                return 0;
-        }
-        if (!ns->is_freezing) {
-                result = groups_freeze(&ns->groups, 1);
-                if (result < 0)
-                        return result;
-                ns->is_freezing = 1;
-                result = loop_watch_add(ns->loop, &ns->freezer, ns->groups.events, EPOLLPRI,
-                                        freezer_ready);
-        }
-        if (result < 0) {
-                thaw(ns);
-                return result;
-        }
-        return look_at_freezing(ns);
-}
-
 static int
 ns_limit(struct engine *e, const void *wanted, size_t len)
 {
@@ -389,7 +329,7 @@ ns_close(struct engine *e)
 
         ns->is_ending = 1;
         ns_hear_end(ns);
-        loop_watch_remove(&ns->freezer);
+        freezer_close(ns);
         loop_timer_remove(&ns->prefork.timer);
         loop_timer_remove(&ns->quiet.timer);
 }
@@ -423,7 +363,7 @@ ns_open(const struct ns_start *start)
         *ns = (struct ns){ .engine = { .calls = &ns_calls },
                            .maker = { .fd = start->maker },
                            .guest = { .fd = start->guest },
-                           .freezer = { .fd = -1 },
+                           .freezer = { .events = { .fd = -1 }, .late = { .due_ms = LOOP_NEVER } },
                            .has_guest = 1,
                            .has_maker = 1,
                            .has_no_groups = start->has_no_groups,

@@ -19,7 +19,7 @@ enum { QUIET_MS = 5, SHORT_MS = 100 /* of memory */ };
 static int
 may_have_one(const struct ns *ns)
 {
-        return ns->is_ready && !ns->is_ending && !ns->is_freezing && ns->groups.work >= 0 &&
+        return ns->is_ready && !ns->is_ending && !ns->freezer.is_on && ns->groups.work >= 0 &&
                ns->prefork.idle_ms > 0;
 }
 

@@ -32,19 +32,29 @@ struct quiet {
         struct loop_timer timer;
 };
 
+struct freezer {
+        unsigned is_on;    /* from the order until the thaw */
+        unsigned lets_go;  /* thawed for a moment */
+        uint64_t wait_ms;  /* until the next attempt */
+        uint64_t until_ms; /* then it is given up */
+        struct loop_watch events;
+        struct loop_timer late;
+};
+
 struct ns {
         struct engine engine; /* first: the box's view */
         struct loop *loop;
-        struct loop_watch maker, guest, freezer;
+        struct loop_watch maker, guest;
         struct wire_queue to_guest;
-        unsigned has_guest, has_maker, has_begun, is_spawned, is_ready, is_ending, is_freezing,
-                has_no_groups, is_one;
+        unsigned has_guest, has_maker, has_begun, is_spawned, is_ready, is_ending, has_no_groups,
+                is_one;
         struct job *jobs;           /* sent, and with something left to kill; newest first */
         uint32_t starting, running; /* sent, and not over */
         struct groups groups;
         struct counters counters;
         struct prefork prefork;
         struct quiet quiet;
+        struct freezer freezer;
         uint64_t stored_kb;   /* as the maker last said; ENGINE_UNKNOWN */
         unsigned asks_stored; /* its next answer is not there yet */
 };
@@ -74,6 +84,11 @@ void prefork_begun(struct ns *ns);
 /* for a command that begins now; NULL: no spare */
 struct group *prefork_take(struct ns *ns, uint32_t *ret_number);
 void prefork_drop(struct ns *ns);
+
+/* -- freezer.c --------------------------------------------------------------------------------- */
+/* as freeze() of box/engine.h */
+int ns_freeze(struct engine *e, int is_wanted);
+void freezer_close(struct ns *ns);
 
 /* -- quiet.c ----------------------------------------------------------------------------------- */
 /* before a command is sent to pid 1: 0, or -errno: do not send it */
