@@ -734,11 +734,13 @@ audit_named(const char *owner, const char *sandbox, const char *action,
             const struct json_writer *output)
 {
         const struct recorder_entry head = head_of_event(owner, sandbox);
-        struct audit_event event = event_of(action, owner, sandbox, NULL, output);
+        struct audit_event event;
 
+        if (output->is_broken || !has_room(owner, sandbox))
+                return;
+        event = event_of(action, owner, sandbox, NULL, output);
         event.actor_role = "owner";
-        if (!output->is_broken && has_room(owner, sandbox))
-                (void)send_entry(&head, &event);
+        (void)send_entry(&head, &event);
 }
 
 bool

@@ -140,7 +140,7 @@ publish_end(struct box *b, const struct day_count *c, uint64_t max)
                        "the policy permits %llu bytes out of the sandboxes of %.64s in a day, and "
                        "they are sent; the day ends at 00:00 UTC, in %llu min",
                        (unsigned long long)max, b->sandbox->row.owner,
-                       (unsigned long long)(left_s / S_PER_MINUTE + 1));
+                       (unsigned long long)(left_s / S_PER_MINUTE) + 1);
         sandbox_publish(b->sandbox, event_policy_denied((struct event_policy_denied){
                                             .command = "network",
                                             .path = "policy/limits",
