@@ -7,6 +7,7 @@
 
 #include "api/ending.h"
 #include "keeper/audit.h"
+#include "keeper/audit_refs.h"
 #include "keeper/content.h"
 #include "keeper/limits.h"
 #include "keeper/sandbox.h"

@@ -21,26 +21,13 @@
 #include "base/switches.h"
 #include "keeper/approval.h"
 #include "keeper/audit_members.h"
+#include "keeper/audit_refs.h"
 #include "keeper/content.h"
 #include "recorder/words.h"
 
 enum {
-        REFS_STEP = 16,
-        REFS_MAX = 2 * SANDBOX_EXECS_MAX,
         WORDS_SHOWN = 4096,
         WRITER_KEPT = 64 * 1024 /* bytes of a writer */
-};
-
-/* The number of an exec's start in the log. */
-struct audit_number {
-        uint32_t exec;
-        uint64_t seq;
-};
-
-struct audit_refs {
-        char chain[AUDIT_ID_TEXT];
-        size_t count, room;
-        struct audit_number *of; /* ascending by exec */
 };
 
 struct call_audit {
@@ -139,64 +126,6 @@ give_writer(struct json_writer *w)
                 recorder.writer = *w;
 }
 
-/* -- references -------------------------------------------------------------------------------- */
-
-static void
-note_ref(struct sandbox *s, uint32_t exec, uint64_t seq, const char *chain)
-{
-        struct audit_refs *r = s->audit;
-        struct audit_number *grown;
-        size_t at;
-
-        if (!r)
-                r = s->audit = calloc(1, sizeof *r);
-        /* lint: the sandbox has what note_ref() allocates; audit_gone() frees it */
-        if (!r)
-                return;
-        (void)snprintf(r->chain, sizeof r->chain, "%s", chain);
-        if (r->count == REFS_MAX) { /* the box has forgotten these execs */
-                memmove(r->of, r->of + REFS_STEP, (r->count - REFS_STEP) * sizeof *r->of);
-                /* lint: the sandbox has what note_ref() allocates; audit_gone() frees it */
-                r->count -= REFS_STEP;
-        }
-        if (r->count == r->room) {
-                grown = realloc(r->of, (r->room + REFS_STEP) * 2 * sizeof *grown);
-                if (!grown)
-                        return;
-                r->of = grown;
-                r->room = (r->room + REFS_STEP) * 2;
-        }
-        for (at = r->count; at > 0 && r->of[at - 1].exec >= exec; at--)
-                continue;
-        if (at < r->count && r->of[at].exec == exec)
-                r->count--;
-        else
-                memmove(r->of + at + 1, r->of + at, (r->count - at) * sizeof *r->of);
-        r->of[at] = (struct audit_number){ exec, seq };
-        /* lint: the sandbox has what note_ref() allocates; audit_gone() frees it */
-        r->count++;
-}
-
-const char *
-audit_ref(const struct sandbox *s, uint32_t exec, char room[RECORDER_REF_MAX])
-{
-        size_t from = 0, to = s->audit ? s->audit->count : 0;
-
-        while (from < to) {
-                size_t middle = from + (to - from) / 2;
-
-                if (s->audit->of[middle].exec < exec)
-                        from = middle + 1;
-                else
-                        to = middle;
-        }
-        if (!s->audit || from == s->audit->count || s->audit->of[from].exec != exec)
-                return NULL;
-        (void)snprintf(room, RECORDER_REF_MAX, "audit://%s/%" PRIu64, s->audit->chain,
-                       s->audit->of[from].seq);
-        return room;
-}
-
 /* -- starts ------------------------------------------------------------------------------------ */
 
 static int
@@ -242,7 +171,8 @@ leave_waiting(struct call_audit *a)
         for (struct call_audit **at = &recorder.waiting; *at; at = &(*at)->next)
                 if (*at == a) {
                         *at = a->next;
-                        /* lint: the sandbox has what note_ref() allocates; audit_gone() frees it */
+                        /* lint: the sandbox has what audit_refs_note() allocates; audit_gone()
+                         * frees it */
                         recorder.waiting_count--;
                         return;
                 }
@@ -465,7 +395,7 @@ audit_sent(struct call *c, struct sandbox *s)
         c->audit->is_sent = true;
         content_sent(s->box, c->audit->order, c->audit->seq, recorder_is_call(c->audit->of.exec));
         if (!recorder_is_call(c->audit->of.exec)) /* no answer names the record of a call */
-                note_ref(s, c->audit->of.exec, c->audit->seq, c->audit->chain);
+                audit_refs_note(s, c->audit->of.exec, c->audit->seq, c->audit->chain);
 }
 
 /* Its call is over. If its start may still come to the disk, it waits without a call. */
@@ -665,10 +595,7 @@ audit_gone(struct sandbox *s)
 {
         if (recorder.is_there && s->row.owner)
                 settle(s->row.owner, s->id, 0);
-        if (s->audit)
-                free(s->audit->of);
-        free(s->audit);
-        s->audit = NULL;
+        audit_refs_free(s);
 }
 
 static struct recorder_entry
@@ -832,8 +759,8 @@ on_open(void)
                 return;
         }
         if (!recorder_is_call(open.of.exec))
-                note_ref(s, open.of.exec, open.seq, open.chain);
-        /* lint: the sandbox has what note_ref() allocates; audit_gone() frees it */
+                audit_refs_note(s, open.of.exec, open.seq, open.chain);
+        /* lint: the sandbox has what audit_refs_note() allocates; audit_gone() frees it */
         l = s->box ? box_find_exec(s->box, open.of.exec) : NULL;
         if (l && holder)
                 holder->open(s, l);
@@ -875,7 +802,7 @@ on_words(struct peer *p, uint32_t events)
         (void)fprintf(stderr, "carrel-keeper: the process that writes the audit log has ended; so "
                               "does this one, to be started again\n");
         recorder.keeper->is_stopping = true;
-        /* lint: the sandbox has what note_ref() allocates; audit_gone() frees it */
+        /* lint: the sandbox has what audit_refs_note() allocates; audit_gone() frees it */
         loop_stop(recorder.keeper->loop);
 }
 

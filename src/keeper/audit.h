@@ -90,9 +90,6 @@ void audit_named(const char *owner, const char *sandbox, const char *action,
 /* As audit_event(), with the whole `output` (a JSON object, borrowed). */
 void audit_entry(struct sandbox *s, enum event_kind kind, const struct json_writer *output);
 
-/* "audit://CHAIN/NUMBER" of the start of this exec, in `room`; NULL: not known. */
-const char *audit_ref(const struct sandbox *s, uint32_t exec, char room[RECORDER_REF_MAX]);
-
 /* The sandbox is freed: what has no end in the log by now was lost. */
 void audit_gone(struct sandbox *s);
 

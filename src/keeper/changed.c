@@ -18,6 +18,7 @@
 
 #include "changes/message.h"
 #include "keeper/audit.h"
+#include "keeper/audit_refs.h"
 #include "keeper/looker.h"
 #include "keeper/mounts.h"
 

@@ -22,14 +22,11 @@
 #include "maker/machine.h"
 #include "maker/memory.h"
 #include "maker/place.h"
+#include "maker/rootfs.h"
 #include "maker/saved.h"
 #include "plan/request.h"
 
-enum {
-        ROOT_PAGES = 16 * 4096,
-        OVERLAY_ROOM = 3968, /* with the rest of its options below a page */
-        PROGRAM_PART = 1 << 20
-};
+enum { ROOT_PAGES = 16 * 4096, PROGRAM_PART = 1 << 20 };
 
 /* Names in the workshop: the file that hides a file, the directory that hides a directory. */
 #define NOTHING "nothing"
@@ -625,42 +622,13 @@ link_step(const struct box *box, const struct step *s)
 /* -- an image as the root ---------------------------------------------------------------------- */
 
 static int
-make_inside(int dir, const char *name)
-{
-        int fd = mkdirat(dir, name, 0755) < 0 && errno != EEXIST
-                         ? -1
-                         : openat(dir, name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-
-        return fd < 0 ? -errno : fd;
-}
-
-/* The kernel takes layers only from mounts of this namespace, so each gets a place. */
-static int
-attach_lower(const struct box *box, int tree)
-{
-        const struct mount_attr attr = { .attr_set = MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID |
-                                                     MOUNT_ATTR_NODEV };
-        int place = make_inside(box->scratch, "layers"), result;
-        char name[24];
-
-        if (place < 0)
-                return place;
-        (void)snprintf(name, sizeof name, "%zu", box->lower_count);
-        result = mkdirat(place, name, 0) < 0 ? -errno : kernel_mount_setattr(tree, 0, &attr);
-        if (result == 0)
-                result = kernel_move_mount(tree, place, name);
-        (void)close(place);
-        return result;
-}
-
-static int
 lower_step(struct box *box, const struct step *s)
 {
         int tree = open_source(box, s), result;
 
         if (tree < 0)
                 return tree;
-        result = attach_lower(box, tree);
+        result = rootfs_attach(box->scratch, box->lower_count, tree);
         if (result < 0)
                 (void)close(tree);
         else
@@ -669,61 +637,22 @@ lower_step(struct box *box, const struct step *s)
 }
 
 static int
-write_lower(const struct box *box, char *out, size_t room)
-{
-        size_t used = 0;
-
-        for (size_t i = box->lower_count; i-- > 0 && used < room;)
-                used += (size_t)snprintf(out + used, room - used, "%s/proc/self/fd/%d",
-                                         used > 0 ? ":" : "", box->lower[i]);
-        return used < room ? 0 : -E2BIG;
-}
-
-/*
- * All options in one page, as mount(2) takes them: fsconfig(2) cuts a text at 256 bytes. userxattr
- * also leaves redirects and metadata copies off. What is not synced needs no sync: it goes with the
- * sandbox.
- */
-static int
-mount_overlay(const struct box *box, int upper, int work)
-{
-        char lower[OVERLAY_ROOM], options[OVERLAY_ROOM + 128], at[48];
-        int target = openat(box->workshop, "root", O_PATH | O_DIRECTORY | O_CLOEXEC);
-        int result = target < 0 ? -errno : write_lower(box, lower, sizeof lower);
-
-        (void)snprintf(at, sizeof at, "/proc/self/fd/%d", target);
-        if (result == 0)
-                (void)snprintf(options, sizeof options,
-                               "lowerdir=%s,upperdir=/proc/self/fd/%d,workdir=/proc/self/fd/%d,"
-                               "userxattr,volatile",
-                               lower, upper, work);
-        if (result == 0 && mount("overlay", at, "overlay", MS_NOSUID | MS_NODEV, options) < 0)
-                result = -errno;
-        if (target >= 0)
-                (void)close(target);
-        return result;
-}
-
-static int
 rootfs_step(struct box *box, const struct step *s)
 {
-        int from = (s->flags & STEP_ON_IMAGE) != 0 ? box->image : box->scratch;
-        int upper = make_inside(from, "upper"), work = make_inside(from, "work");
-        int result = upper < 0 ? upper : work < 0 ? work : mount_overlay(box, upper, work);
+        int from = (s->flags & STEP_ON_IMAGE) != 0 ? box->image : box->scratch, upper = -1;
+        int root = rootfs_mount(box->workshop, from, box->lower, box->lower_count, &upper);
 
-        if (result == 0 && (s->flags & STEP_OWNED) != 0)
+        if (root < 0)
+                return root;
+        if ((s->flags & STEP_OWNED) != 0)
                 box->upper = upper;
-        else if (upper >= 0)
+        else
                 (void)close(upper);
-        if (work >= 0)
-                (void)close(work);
-        if (result < 0)
-                return result;
         while (box->lower_count > 0)
                 (void)close(box->lower[--box->lower_count]);
         box->has_foreign = PLACE_LINKS;
-        box->root = openat(box->workshop, "root", O_PATH | O_DIRECTORY | O_CLOEXEC);
-        return box->root < 0 ? -errno : 0;
+        box->root = root;
+        return 0;
 }
 
 /* In a machine: what virtiofsd shows. */
